@@ -58,6 +58,7 @@ def layers():
 
 
 LAYERS = layers()
+COMPUTING = {"_kernels", "_numerics", "measure", "infer", "recalibrate", "scorers", "simulate"}
 FILES_OF_ONE = {name for name in LAYERS if (SOURCE / f"{name}.py").exists()}
 FOUNDATION = {name for name in FILES_OF_ONE if not LAYERS[name]}  # everyone may import these
 
@@ -111,6 +112,20 @@ def test_a_file_imports_only_what_its_layer_may():
                 root, set()
             ):
                 wrong.append(f"{file.relative_to(SOURCE)} imports {module}")
+    assert wrong == []
+
+
+def test_a_report_lays_out_and_computes_nothing():
+    """Its numbers are asked of `_assess`; the catalogue is a list of words."""
+    wrong = [
+        f"{file.name}: {module}"
+        for file, found in imports_by_file().items()
+        if package_of(file) == "_report"
+        for _, module in found
+        if module.split(".")[1:2]
+        and module.split(".")[1] in COMPUTING
+        and not module.startswith("trueness.infer._catalogue.")
+    ]
     assert wrong == []
 
 

@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
-from grids import slow
+from grids import fast, slow
 
 import trueness as tn
 
@@ -1379,6 +1380,65 @@ def test_a_page_of_assessments_is_the_page_of_their_rows():
     assert tn.report(several, progress=False).to_dict() == page(models.models[0])
 
 
+FEW = slice(18)  # too few to try calibrators on
+UNUSUAL: dict[str, dict[str, Any]] = {
+    "few clusters": {"cluster": np.arange(18) // 3},
+    "weights of 0": {
+        "sample_weight": np.arange(18) % 3,
+        "by": {"region": REGION[FEW], "size": np.sqrt(SCORES[FEW])},
+    },
+    "several labels": {"kind": "multilabel"},
+}
+
+
+@pytest.mark.parametrize("options", fast(UNUSUAL, "weights of 0"))
+def test_a_page_of_an_assessment_is_the_page_of_its_unusual_rows(options):
+    y, p = TABLE["y"][FEW], SCORES[FEW]
+    if "kind" in options:
+        y, p = np.column_stack([TABLE["y_0"], TABLE["y_1"]])[FEW], MANY[FEW]
+    how = {"progress": False, "intervals": False}
+    with quiet():
+        of_rows = tn.report(y, p, **options, **how).to_dict()
+        assert tn.report(tn.assess(y, p, **options), **how).to_dict() == of_rows
+    if "cluster" in options:
+        assert any("There are 6 clusters" in note for note in of_rows["models"][0]["notes"])
+    if "by" in options:
+        tested = tn.segments(y, p, options["by"], sample_weight=options["sample_weight"])
+        shown = [row["value"] for row in of_rows["models"][0]["segments"]["rows"]]
+        assert sorted(shown) == sorted(row["value"] for row in tested.rows())
+        assert of_rows["rows"]["given"] == 18
+        assert of_rows["rows"]["used"] == 12
+
+
+def test_a_page_of_an_assessment_names_its_columns():
+    y, p = pd.Series(TABLE["y"][FEW], name="died"), pd.Series(SCORES[FEW], name="model")
+    how = {"progress": False, "intervals": False}
+    with quiet():
+        found = tn.report(tn.assess(y, p), **how).to_dict()
+        assert found == tn.report(y, p, **how).to_dict()
+    assert (found["provenance"]["label"], found["models"][0]["name"]) == ("died", "model")
+
+
+def test_a_page_of_an_assessment_by_class_is_refused_as_that_of_its_rows():
+    y, p = CASES["matrix"].whole.rows
+    for ask in (
+        lambda: tn.report(y, p, kind="classwise"),
+        lambda: tn.report(tn.assess(y, p, kind="classwise")),
+    ):
+        with pytest.raises(tn.InputError, match="the report of a matrix shows the top label"):
+            ask()
+
+
+@pytest.mark.parametrize("function", [tn.ece_interval, tn.calibration_test])
+def test_the_largest_of_two_scores_says_so(function):
+    model = CASES["rows"].whole
+    columns = np.column_stack([1 - model.p, model.p])
+    assert "The larger of the two columns of scores is taken" in str(
+        function(model.y, columns, k=1)
+    )
+    assert "are one binary problem: the event is the second" in str(function(model.y, columns))
+
+
 def test_an_assessment_at_another_level_is_that_of_the_level():
     model = CASES["rows"].whole
     a, b = assess(model).at(level=0.99), assess(model, level=0.99)
@@ -1481,6 +1541,59 @@ def test_functions_of_a_user_are_known_by_themselves_and_not_by_their_names():
         a.floor(first, resamples=19).mean / 2, rel=1e-12
     )
     assert a.estimate(first).value == tn.ece(CASES["tally"].whole.y)
+
+
+@dataclass
+class Bins:
+    """A measure that cannot be hashed, and of which another may soon have the place in memory."""
+
+    n: int
+
+    def __call__(self, tally: tn.Tally) -> float:
+        return tn.ece(tally, bins=self.n)
+
+
+def test_measures_and_options_that_are_gone_leave_no_answer_to_others():
+    y, p = CASES["rows"].whole.rows
+    a = tn.assess(y, p)
+    for n in range(3, 15):
+        assert a.estimate(Bins(n), floor=False).value == tn.ece(y, p, bins=n)
+        edges = pd.Series(np.linspace(0, 1, n + 1))
+        assert a.estimate("ece", bins=edges, floor=False).value == tn.ece(y, p, bins=edges)
+    edges[3] += 0.02
+    assert a.estimate("ece", bins=edges, floor=False).value == tn.ece(y, p, bins=edges)
+
+
+def test_a_calibrator_inside_another_is_known_by_its_parameters():
+    y, p = CASES["matrix"].whole.rows
+    calibrator = tn.OneVsRest(tn.HistogramBinning(n_bins=3))
+    a = tn.assess(y, p)
+    before = a.cross_fitted(calibrator).estimate("ece")
+    calibrator.calibrator.set_params(n_bins=9)
+    after = a.cross_fitted(calibrator).estimate("ece")
+    assert after != before
+    assert after == tn.assess(y, p).cross_fitted(calibrator).estimate("ece")
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda a: a.estimate("ece", bins=10.0),
+        lambda a: a.estimate("ece", floor=1),
+        lambda a: a.estimate(lambda y, p: 0.0),
+        lambda a: a.estimate(lambda tally: "x"),
+        lambda a: a.floor("ece", resamples=19.0),
+        lambda a: a.cross_fitted(3),
+        lambda a: a.compare(3),
+        lambda a: tn.assess([0, 1], [0.1, 0.9], crossed=0),
+    ],
+)
+def test_a_wrong_argument_raises_whatever_was_asked_before(ask):
+    a = tn.assess(*CASES["rows"].whole.rows)
+    a.estimate("ece", bins=10)
+    a.floor("ece", resamples=19)
+    with pytest.raises(tn.InputError):
+        ask(a)
 
 
 @pytest.mark.parametrize("case", ["fractions", "clusters"])

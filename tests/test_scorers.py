@@ -9,6 +9,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.svm import LinearSVC
 
 import trueness as tn
+from trueness.infer._catalogue import MEASURES
 
 RNG = np.random.default_rng(19)
 X = RNG.normal(size=(300, 2))
@@ -26,6 +27,11 @@ def test_a_scorer_is_the_measure_with_its_sign(name, y):
     sign = 1 if name in ("scaled_brier", "auc") else -1
     expected = sign * getattr(tn.measure, name)(Y, model.predict_proba(X)[:, 1])
     assert getattr(tn.scorers, name)(model, X, y) == expected
+
+
+def test_each_measure_of_which_a_value_is_better_is_a_scorer():
+    public = {key for key, one in MEASURES.items() if one.better and key in tn.measure.__all__}
+    assert public == set(tn.scorers.__all__) - {"Scorer", "scorer"}
 
 
 def test_several_classes_are_scored_by_the_matrix():

@@ -73,3 +73,8 @@ def test_the_skill_names_commands_and_options_that_exist():
         assert shown.exit_code == 0, call
         for option in re.findall(r"--[a-z-]+", call):
             assert option in shown.stdout or option in ("--help", "--all"), call
+
+
+def test_the_changelog_fits_on_one_page():
+    changelog = Path(__file__).parents[1] / "CHANGELOG.md"
+    assert len(changelog.read_text(encoding="utf-8").splitlines()) <= 120

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from trueness import results
-from trueness._report import records
 from trueness._tally import store
 from trueness.infer.decision._policy import Policy
 from trueness.recalibrate import _saving
+from trueness.results import _page as records
 from trueness.results._gate import DEFINITIONS, Decision, Finding
 
 FOLDER = Path(__file__).parent

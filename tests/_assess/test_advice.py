@@ -221,3 +221,11 @@ def test_advice_on_several_labels_is_about_the_worst():
 def test_the_first_screen_says_what_to_do():
     a = tn.assess(*drawn(wrong=too_extreme))
     assert f"What to do? {a.advice}" in str(a).splitlines()
+
+
+def test_advice_with_a_calibrator_inside_another_has_plain_values():
+    inside = tn.OneVsRest(tn.IsotonicCalibration())
+    found = tn.results.Advice("recalibrate", "Recalibrate", "Why.", calibrator=inside).to_dict()
+    inner = found["calibrator"]["parameters"]["calibrator"]
+    assert inner["type"] == "IsotonicCalibration"
+    assert inner["parameters"]["interpolation"] == "linear"

@@ -121,3 +121,18 @@ def test_a_report_takes_at_most_three_times_the_memory_of_its_matrix():
         [sys.executable, "-W", "ignore", "-c", MEMORY], capture_output=True, text=True, check=True
     )
     assert float(found.stdout) < 3
+
+
+def test_a_class_that_is_right_on_average_is_said_to_be_and_errors_are_in_points():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 1.2, (1_500, 4))
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    y = (p.cumsum(axis=1) < rng.random((1_500, 1))).sum(axis=1)
+    extreme = np.exp(1.8 * logits) / np.exp(1.8 * logits).sum(axis=1, keepdims=True)
+    page = tn.report(y, extreme, progress=False)
+    where = page.to_dict()["models"][0]["answers"]["where"]["detail"]
+    assert "is off, though right on average: predicted " in where
+    text = page.to_markdown()
+    joint = text.partition("The largest scores jointly")[2]
+    assert "Errors are in percentage points." in joint
+    assert "MassAndWidth" not in joint.partition("Errors are")[0]

@@ -1,5 +1,6 @@
 """The pictures of the page, and the sums from which its script computes every bin that it offers."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -298,3 +299,14 @@ def test_all_models_are_drawn_in_one_diagram_and_have_estimate_and_limits_of_the
     for i, name in enumerate(("fine", "off")):
         n = answers(two, i)["how_far"]["numbers"]
         assert bars(error)[name] == (f"bin hue-{i}", [100 * n["low"], 100 * n["high"]])
+
+
+@pytest.mark.filterwarnings("ignore::trueness.errors.TruenessWarning")
+def test_ratio_axes_have_ticks_apart_where_no_event_came():
+    p = np.random.default_rng(0).beta(1, 60, 200)
+    svg = charts(tn.report(np.zeros(200, int), p, intervals=False), "forest")[0]
+    at = [float(node.get("x")) for node in svg.iter("text") if "tick" in node.get("class", "")]
+    assert len(at) >= 3
+    assert min(np.diff(sorted(at))) > 30
+    verdict = tn.verdict(np.zeros(200, int), p)
+    assert re.fullmatch(r"at most [0-9.]+ times as many events as predicted", verdict.error)

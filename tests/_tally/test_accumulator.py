@@ -650,3 +650,42 @@ def test_small_groups_are_left_out_and_counted():
         seen.suppress(2)
     assert list(seen.groups) == ["a"]
     seen.suppress(2)  # nothing is hidden, and nothing said
+
+
+@pytest.mark.parametrize("buckets", [None, 32])
+@pytest.mark.parametrize("reads", [(), (1, 4)])
+def test_many_small_groups_have_the_sums_of_each_batch_added_one_by_one(buckets, reads):
+    rng = np.random.default_rng(1)
+    seen = tn.Accumulator(by=["country", "app"], buckets=buckets)
+    expected: dict = {}
+    for batch in range(6):
+        p = rng.uniform(size=400).round(3)
+        y = rng.uniform(size=400) < p
+        country = rng.choice(["FR", "JP", "US"][: 1 + batch], 400)
+        app = rng.integers(0, 4, 400)
+        user = rng.integers(0, 60, 400)
+        group = {"country": country, "app": app}
+        clusters = {} if buckets is None else {"cluster": user}
+        seen.update(y, p, group=group, **clusters)
+        if batch in reads:  # what was read is what the next batch is added to
+            assert seen.n == sum(sums.n for sums in seen.groups.values()) == 400 * (1 + batch)
+        for key in sorted(set(zip(country.tolist(), app.tolist(), strict=True))):
+            rows = (country == key[0]) & (app == key[1])
+            names = {} if buckets is None else {"cluster": user[rows], "buckets": buckets}
+            sums = tn.sketch(y[rows], p[rows], **names)
+            expected[key] = expected[key] + sums if key in expected else sums
+    assert seen.n == 2400
+    assert seen.groups == expected
+    again = tn.Accumulator.from_bytes(seen.to_bytes())
+    assert again.groups == expected
+    with pytest.raises(tn.InputError, match=r"the first is 1\.5 at row 1"):
+        seen.update(
+            [0, 1], [0.5, 1.5], group={"country": ["FR", "US"], "app": [1, 1]},
+            **({} if buckets is None else {"cluster": [1, 2]}),
+        )  # fmt: skip
+    with pytest.raises(tn.InputError, match="must be of one type throughout"):
+        seen.update(
+            [0, 1], [0.5, 0.5], group={"country": [1, 2], "app": [1, 1]},
+            **({} if buckets is None else {"cluster": [1, 2]}),
+        )  # fmt: skip
+    assert seen.groups == expected

@@ -318,3 +318,14 @@ def test_each_model_has_its_own_interval(call, lines, grouped, measure):
     (alone,) = lines(*asked, "--no-intervals")
     assert "first_estimate_low" not in alone
     assert alone["first_estimate"] == found["first_estimate"]
+
+
+def test_an_error_that_cannot_be_estimated_is_not_written_as_zero(call):
+    result = call("compare", "--demo")
+    assert "difference of squares" in result.stdout.splitlines()[0]
+    (line,) = (line for line in result.stdout.splitlines() if line.startswith("recalibrated "))
+    assert line.split("  ")[-1].startswith("at most ")
+    assert "too small to be estimated" in line
+    demo = tn.simulate.demo()
+    text = str(tn.compare(demo.y_true, {"a": demo.columns["recalibrated"], "b": demo.y_prob}))
+    assert "a      too small to be estimated" in text

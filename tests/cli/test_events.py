@@ -139,3 +139,51 @@ def test_bad_options_are_refused_with_the_reason(call, file, typed, message):
     result = call("test", file, *typed)
     assert result.exit_code == 2
     assert message.lower() in result.stderr.lower()
+
+
+@pytest.mark.parametrize("typed", [INTERVAL, QUANTILES, HORIZON])
+def test_a_watch_has_the_evidence_of_the_library(call, file, columns, typed, tmp_path):
+    result = call("watch", "w.json", file, *typed, "--by", "region")
+    assert result.exit_code in (0, 1), result.stderr
+    expected = tn.Watch()
+    expected.update(events(columns, typed), by={"region": columns["region"]})
+    found = tn.Watch.load(tmp_path / "w.json").evidence
+    assert found.keys() == expected.evidence.keys()
+    assert list(found.values()) == pytest.approx(list(expected.evidence.values()))
+    again = call("watch", "w.json", file)
+    assert "counted before" in again.stderr
+
+
+def test_a_watch_of_intervals_takes_days_and_keeps_its_columns(call, fails, columns, tmp_path):
+    days = [f"2025-01-{1 + i // 30:02d}" for i in range(N)]
+    write_columns(tmp_path / "d.csv", columns | {"day": np.array(days)})
+    call("watch", "w.json", "d.csv", *INTERVAL, "--time", "day")
+    expected = tn.Watch()
+    for i in range(0, N, 30):
+        y, lower, upper = (columns[name][i : i + 30] for name in ("y", "lo", "hi"))
+        expected.update(tn.events.interval(y, lower, upper, coverage=0.8), position=days[i])
+    found = tn.Watch.load(tmp_path / "w.json")
+    assert found.evidence[""] == pytest.approx(expected.evidence[""])
+    assert "`--coverage` must be 0.8, as in" in fails(
+        "watch", "w.json", "d.csv", "--coverage", "0.9"
+    )
+    message = fails("watch", "r.json", "d.csv", *HORIZON, "--time", "day")
+    assert "`--time` is not for risks by a horizon" in message
+
+
+def test_intervals_are_moved_by_fit_and_apply(call, fails, file, columns, tmp_path):
+    result = call("fit", file, *INTERVAL, "-o", "map.json")
+    assert result.exit_code == 0, result.stderr
+    ends = columns["lo"], columns["hi"]
+    expected = tn.IntervalCalibration(0.8).fit(columns["y"], *ends)
+    assert tn.load_calibrator(tmp_path / "map.json").upper_change_ == expected.upper_change_
+    assert call("apply", file, "--calibrator", "map.json", "-o", "moved.csv").exit_code == 0
+    with (tmp_path / "moved.csv").open() as moved:
+        rows = list(csv.DictReader(moved))
+    for name, values in zip(("lo", "hi"), expected.predict(*ends), strict=True):
+        found = [float(row[f"{name}_calibrated"]) for row in rows]
+        assert found == pytest.approx(values.tolist())
+    assert "must map scores" in fails("export", "map.json")
+    assert "is for scores" in fails("apply", file, "--calibrator", "map.json", "--prob", "risk")
+    typed = ["--calibrator", "platt-scaling", "-o", "m.json"]
+    assert "`--calibrator` is not for intervals" in fails("fit", file, *INTERVAL, *typed)

@@ -56,3 +56,36 @@ def test_two_logs_are_paired_by_question(call, tmp_path):
     found = json.loads(result.stdout)
     assert (found["data"]["cheap"], found["data"]["strong"]) == ("A", "B")
     assert found["route"]["n"] == 895
+
+
+def _two_logs(folder):
+    """Answers of two models to the same questions, in other orders."""
+    rng = np.random.default_rng(3)
+    c = rng.uniform(0.4, 1, 500).round(3)
+    right = {"small": rng.random(500) < c, "large": rng.random(500) < 0.95}
+    for name, ok in right.items():
+        rows = [
+            {"id": f"q{i}", "ok": bool(ok[i]), "text": f"yes\nConfidence: {c[i]}"}
+            for i in rng.permutation(500)
+        ]
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return right, c
+
+
+def test_two_files_of_any_json_are_paired_by_the_field_that_names_the_question(call, tmp_path):
+    right, c = _two_logs(tmp_path)
+    fields = ["--label-field", "ok", "--text-field", "text", "--confidence", "stated"]
+    asked = ["small.jsonl", "large.jsonl", *fields, "--id-field", "id"]
+    result = call("route", *asked, "--loss", "0.05", "--format", "json")
+    expected = tn.route(right["small"], c, right["large"], loss=0.05, cluster=np.arange(500))
+    found = json.loads(result.stdout)["route"]
+    assert found["threshold"] == expected.threshold
+    assert found["difference"] == json.loads(json.dumps(expected.difference.to_dict()))
+    assert call("compare", *asked).exit_code == 0
+
+
+def test_files_of_any_json_are_not_paired_by_the_numbers_of_their_rows(fails, tmp_path):
+    _two_logs(tmp_path)
+    fields = ["--label-field", "ok", "--text-field", "text", "--confidence", "stated"]
+    message = fails("route", "small.jsonl", "large.jsonl", *fields)
+    assert "have no question and epoch in common. Of any JSON `--id-field` names" in message

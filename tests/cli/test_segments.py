@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -39,6 +40,20 @@ def test_numbers_are_the_librarys_in_every_form(call, file, grouped):
     for key in ("gap", "gap_low", "gap_high", "adjusted_pvalue", "overall_pvalue"):
         assert found[key] == getattr(expected, key).tolist()
         assert [float(row[key]) for row in rows] == found[key]
+
+
+def test_a_gap_has_as_many_decimals_as_its_limits(call, tmp_path):
+    rng = np.random.default_rng(2)
+    p = rng.beta(2, 3, 2_000)
+    y = (rng.random(p.size) < p).astype(int)
+    shop = np.arange(p.size) % 8
+    y[shop == 0] = 0
+    y[np.flatnonzero(shop == 0)[: round(p[shop == 0].sum())]] = 1  # right on average
+    write_columns(tmp_path / "x.csv", {"y": y, "p": p, "shop": shop})
+    lines = call("segments", "x.csv", "--label", "y", "--prob", "p", "--by", "shop").stdout
+    rows = [re.findall(r"[+-]?[0-9.]+", line) for line in lines.splitlines()[1:9]]
+    # After shop, rows, observed and expected.
+    assert all(len(text.partition(".")[2]) == 1 for row in rows for text in row[4:7])
 
 
 def test_options_reach_the_library_and_several_models_and_columns_are_named(call, file, grouped):
@@ -92,3 +107,16 @@ def test_segments_need_a_column(call):
     result = call("segments", "--demo")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Give a column of segments: --by NAME." in result.stderr
+
+
+@pytest.mark.parametrize(("column", "advised"), [("shop", True), ("sex", False)])
+def test_a_map_by_what_the_law_may_protect_is_not_advised_unasked(call, tmp_path, column, advised):
+    rng = np.random.default_rng(5)
+    p = rng.beta(2, 5, 3_000)
+    half = np.arange(p.size) % 2
+    y = (rng.random(p.size) < np.where(half == 1, np.minimum(1, 1.8 * p), p)).astype(int)
+    write_columns(tmp_path / "x.csv", {"y": y, "p": p, column: half.astype(str)})
+    shown = " ".join(
+        call("segments", "x.csv", "--label", "y", "--prob", "p", "--by", column).stdout.split()
+    )
+    assert (f"A map by {column} lowers" in shown) is advised

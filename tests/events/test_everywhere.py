@@ -112,6 +112,59 @@ def test_a_watch_counts_a_cluster_as_one_row_at_most(kind):
     assert watch.evidence == same.evidence
 
 
+@pytest.mark.parametrize("kind", ["pairs", "horizon"])
+def test_each_kind_has_a_test_with_clusters_too(kind):
+    assert 0 < tn.calibration_test(EVENTS["pairs"]).pvalue <= 1
+    site = np.repeat(np.arange(80), N // 80)
+    found = tn.assess(EVENTS[kind], cluster=site)
+    assert found.test is not None
+    assert found.verdict.test.pvalue == found.test.pvalue
+    shuffled = np.array([f"site {code}" for code in site])
+    assert tn.calibration_test(EVENTS[kind], cluster=shuffled).pvalue == found.test.pvalue
+
+
+def test_a_pair_without_ties_is_tested_as_its_rows_are():
+    preferred = (RNG.random(N) < 0.7).astype(float)
+    plain = tn.events.pairs(preferred, RISK)
+    hand = tn.calibration_test(plain.event, plain.p, cluster=np.arange(N))
+    assert tn.calibration_test(plain, cluster=np.arange(N)).pvalue == hand.pvalue
+
+
+def test_a_watch_takes_a_tie_as_half_an_event_and_half_a_non_event():
+    preferred, p = np.array([1.0, 0.5, 0.0]), np.array([0.8, 0.7, 0.6])
+    watch = tn.Watch(alternatives=[(0.5, 1.0)])
+    watch.update(tn.events.pairs(preferred, p))
+    q = 1 / (1 + np.exp(-np.log(p / (1 - p)) - 0.5))
+    ratios = preferred * np.log(q / p) + (1 - preferred) * np.log((1 - q) / (1 - p))
+    # The onset is this look, with weight 1/2, or one that has not come.
+    assert watch.evidence[""] == pytest.approx(0.5 * np.exp(ratios.sum()) + 0.5)
+
+
+def test_a_watch_divides_the_ratios_of_risks_by_the_largest_weight():
+    events = EVENTS["horizon"]
+    watch = tn.Watch(alternatives=[(0.5, 1.0)])
+    watch.update(events)
+    q = 1 / (1 + np.exp(-np.log(events.p / (1 - events.p)) - 0.5))
+    ratios = np.where(events.event == 1, np.log(q / events.p), np.log((1 - q) / (1 - events.p)))
+    total = (events.weight * ratios).sum() / events.largest_weight
+    assert watch.evidence[""] == pytest.approx(0.5 * np.exp(total) + 0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [100, 400])
+def test_the_omnibus_test_of_pairs_with_ties_keeps_its_level(n):
+    rng = np.random.default_rng(n)
+    rejected = 0
+    for _ in range(200):
+        p = rng.random(n)
+        half = 0.3 * np.minimum(p, 1 - p)  # ties, as often taken from either side
+        drawn = rng.random(n)
+        preferred = np.where(drawn < p - half, 1.0, np.where(drawn < p + half, 0.5, 0.0))
+        events = tn.events.pairs(preferred, p)
+        rejected += tn.calibration_test(events, resamples=199).pvalue <= 0.05
+    assert rejected <= 20  # 200 runs: 10 expected, standard error 3.1
+
+
 def test_a_tally_of_events_keeps_their_clusters():
     assert tn.tally(EVENTS["quantiles"]).buckets is not None
     assert tn.tally(EVENTS["interval"]).buckets is None

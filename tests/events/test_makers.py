@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import poisson
 
 import trueness as tn
 from trueness.errors import InputError
@@ -32,6 +33,12 @@ def test_the_coverage_may_differ_by_row():
     ("changes", "message"),
     [
         ({"lower": [0, 3]}, "`lower` must lie at or below `upper`; 1 of 2 values does not.*row 1"),
+        ({"lower": [np.inf] * 2, "upper": [np.inf] * 2}, "`lower` must lie below infinity; 2 of 2"),
+        ({"y": [np.inf, 1]}, "`y` must be finite; 1 of 2 values is not, the first is inf at row 0"),
+        (
+            {"cluster": ["a", None]},
+            "`cluster` must not have .* row 1. Leave such rows out of every",
+        ),
         ({"coverage": 90}, "`coverage` must lie strictly between 0 and 1; got 90"),
         ({"coverage": [0.9, 1.0]}, "`coverage` must lie strictly between 0 and 1"),
         ({"y": [np.nan, 1]}, "`y` must not have missing values; 1 of 2 rows has one.*row 0"),
@@ -152,3 +159,31 @@ def test_events_say_what_they_are():
     found = tn.events.at_horizon([1, 5, 2, 5], [1, 0, 0, 0], [0.2, 0.1, 0.3, 0.2], horizon=5)
     assert repr(found) == "Events(risk within 5: 4 rows, 1 censored before the horizon)"
     assert len(found) == 4
+
+
+def test_of_equal_outcomes_as_many_fall_between_two_levels_as_the_limits_allow():
+    # 30 of 100 outcomes are 0 and 70 are 1; the quantiles of 0.2 and 0.3 are 0, the others 1.
+    y = np.repeat([0.0, 1.0], [30, 70])
+    levels = [0.2, 0.3, 0.4, 0.6, 0.8]
+    q = np.tile([0.0, 0.0, 1.0, 1.0, 1.0], (100, 1))
+    shares = np.mean(
+        [
+            tn.events.quantiles(y, q, levels=levels, seed=seed).event.reshape(-1, 5).mean(axis=0)
+            for seed in range(200)
+        ],
+        axis=0,
+    )
+    assert shares == pytest.approx(levels, abs=0.02)
+
+
+@pytest.mark.parametrize(("mean", "n"), [(3, 60), (30, 300)])
+def test_counts_that_follow_39_quantiles_are_rejected_as_often_as_they_should_be(mean, n):
+    rng = np.random.default_rng(0)
+    levels = np.arange(1, 40) / 40
+    q = np.tile(poisson.ppf(levels, mean), (n, 1))
+    rejected = 0
+    for seed in range(100):
+        events = tn.events.quantiles(rng.poisson(mean, n), q, levels=levels, seed=seed)
+        test = tn.calibration_test(events, method="quantiles", resamples=99, seed=seed)
+        rejected += test.pvalue <= 0.05
+    assert rejected <= 11  # of 100, 5 are allowed: standard error 2.2

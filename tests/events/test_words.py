@@ -51,6 +51,7 @@ def test_the_verdict_on_intervals_names_the_segment_that_is_worst(rows):
         (0.0, 1.4, "are too wide, by a factor of about 1.4."),
         (-0.3, 1.0, "are too low."),
         (0.3, 1.0, "are too high."),
+        (0.5, 0.7, "are too high and too narrow, by a factor of about 1."),
         (0.0, 1.0, "No sign that the quantiles at 5 levels"),
     ],
 )

@@ -138,6 +138,32 @@ def test_a_notebook_shows_the_picture_and_what_it_shows(make):
     assert len(plt.get_fignums()) == len(before) + 1  # the second takes the place of the first
 
 
+@pytest.mark.parametrize("name", ["centres", "route", "stability", "coverage", "levels"])
+def test_displays_of_other_data_are_drawn_when_they_are_made_too(name):
+    rng = np.random.default_rng(0)
+    p = rng.beta(2, 4, 600)
+    y = (rng.random(600) < p).astype(int)
+    quantiles = tn.events.quantiles(
+        rng.normal(size=300), np.tile([-1.0, 0.0, 1.0], (300, 1)), levels=[0.16, 0.5, 0.84]
+    )
+    made = {
+        "centres": lambda ax: tn.plot.CentresDisplay.from_predictions(
+            y, p, by=np.arange(600) % 9, ax=ax
+        ),
+        "route": lambda ax: tn.plot.RouteDisplay.from_predictions(y, p, np.ones(600, int), ax=ax),
+        "stability": lambda ax: tn.plot.StabilityDisplay.from_scores(p, p**1.1, ax=ax),
+        "coverage": lambda ax: tn.plot.CoverageDisplay.from_events(quantiles, ax=ax),
+        "levels": lambda ax: tn.plot.LevelHistogramDisplay.from_events(quantiles, ax=ax),
+    }[name]
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots()
+    display = made(ax)
+    assert display.ax_ is ax
+    assert display.figure_ is figure
+    assert ax.has_data()
+
+
 def test_a_display_is_drawn_when_it_is_made_on_the_axes_that_are_passed():
     import matplotlib.pyplot as plt
 

@@ -577,3 +577,14 @@ def test_a_warning_of_the_fit_points_at_the_callers_line():
     with pytest.warns(tn.errors.MovedScoresWarning) as said:
         tn.CalibratedClassifier(KNeighborsClassifier(1), tn.PlattScaling(), cv=2).fit(X, y)
     assert {one.filename for one in said} == {__file__}
+
+
+def test_a_fitted_classifier_prints_its_map():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = (rng.random(400) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
+    unfitted = CalibratedClassifier(GaussianNB(), "platt")
+    assert str(unfitted) == repr(unfitted)
+    assert "PlattScaling(). Slope " in str(unfitted.fit(X, y))
+    several = CalibratedClassifier(GaussianNB(), "platt", ensemble=True).fit(X, y)
+    assert f"{len(several.calibrators_)} maps, one per fold; the first: " in str(several)

@@ -131,3 +131,17 @@ def test_the_promise_holds_for_rows_of_new_clusters_of_uneven_size(number):
         lower, upper = cal.predict(-ends[~known], ends[~known])
         covered.append(((lower <= y[~known]) & (y[~known] <= upper)).mean())
     assert np.mean(covered) >= 0.9 - 3.5 * np.std(covered) / np.sqrt(600)
+
+
+def test_a_fitted_calibration_of_intervals_is_saved_and_loaded(tmp_path):
+    y = np.random.default_rng(0).normal(size=50)
+    cal = tn.IntervalCalibration(coverage=0.8, method="sides", change="stretch")
+    cal.fit(y, np.full(50, -1.0), np.full(50, 1.0)).save(tmp_path / "map.json")
+    loaded = tn.load_calibrator(tmp_path / "map.json")
+    assert loaded.get_params() == cal.get_params()
+    for found, expected in zip(loaded.predict([0], [3]), cal.predict([0], [3]), strict=True):
+        assert found.tolist() == expected.tolist()
+    stored = cal.to_dict()
+    stored["learnt"]["upper_change"]["value"] = 9.0
+    with pytest.raises(InputError, match="its checksum is wrong"):
+        tn.IntervalCalibration.from_dict(stored)

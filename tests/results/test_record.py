@@ -319,3 +319,22 @@ def test_a_notebook_shows_whole_numbers_as_such_and_long_texts_in_a_readable_wid
     assert ">1,200</td>" in page or ">1,200</th>" in page
     assert ">1.0000</td>" in page
     assert "max-width:60em" in page
+
+
+def test_a_notebook_shows_the_text_of_a_wide_table_and_its_columns_in_a_fold():
+    y, p = [0, 1] * 50, np.linspace(0.1, 0.9, 100)
+    compared = tn.compare(y, {"a": p, "b": p / 2})
+    for record in (
+        compared,
+        tn.segments(y, p, by=np.arange(100) % 2),
+        tn.gate(y, p, max_l2=0.5),
+        tn.net_benefit(y, p),
+    ):
+        page = record._repr_html_()
+        before, fold, after = page.partition("<details><summary>All columns</summary>")
+        assert fold
+        assert "<table>" not in before
+        assert "<table>" in after
+    page = compared._repr_html_().replace("&lt;", "<")
+    assert page.index(compared.sentence) < page.index("<pre")
+    assert page.count(compared.sentence) == 1

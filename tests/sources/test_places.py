@@ -138,3 +138,12 @@ def test_what_cannot_be_fetched_is_named_with_the_way_out(tmp_path, fails):
     assert f"{address} cannot be fetched" in fails("measure", address)
     assert "Download it and name the file" in fails("measure", address)
     assert "must be Parquet, Arrow IPC, CSV, TSV" in fails("measure", "hf://datasets/a/b/x.npz")
+
+
+def test_a_watch_reads_an_address_and_counts_its_rows_once(tmp_path, address, call):
+    frame().write_parquet(tmp_path / "x.parquet")
+    first = call("watch", "w.json", f"{address}/x.parquet", "--label", "y", "--prob", "p")
+    again = call("watch", "w.json", f"{address}/x.parquet")
+    assert (first.exit_code, again.exit_code) == (0, 0)
+    assert first.stdout == again.stdout
+    assert "has no new rows" in again.stderr

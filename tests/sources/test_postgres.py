@@ -83,25 +83,7 @@ def of_postgres(connection, table):
     return connection.create_table("predictions", table.cast(pa.schema(fields)))
 
 
-# PostgreSQL writes nested queries out, which takes it minutes for a sketch of weighted rows, as the guide says, and the
-# better part of one for some others: these are tried with TRUENESS_MINUTES=1.
-MINUTES = {
-    "sketch: every edge of a cell, its neighbours and the middle",
-    "sketch: classes, by predicted label",
-    "sketch: classes, top label's confidence",
-    "clusters: confidence",
-}
-if os.environ.get("TRUENESS_MINUTES"):
-    MINUTES = set()
-QUICK = [
-    one
-    for one in CASES
-    if one.name not in MINUTES
-    and not (one.options.get("bins") == "sketch" and "weight" in one.options)
-]
-
-
-@pytest.mark.parametrize("one", QUICK, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", CASES, ids=lambda one: one.name)
 def test_postgres_gives_what_memory_gives(connection, one):
     run(one, of_postgres(connection, one.table))
 

@@ -1,7 +1,6 @@
 """What to do about the scores, decided from verdict, remedies, prior shift, power and segments."""
 
 import math
-import re
 from dataclasses import replace
 
 from trueness._assess.asked import Asked
@@ -25,6 +24,7 @@ from trueness.results._remedies import (
     Remedies,
     Remedy,
 )
+from trueness.results._segments import is_protected
 from trueness.results._verdict import FEWEST_CLUSTERS
 
 OFF = ("miscalibrated", "nearly-calibrated")
@@ -82,15 +82,8 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
 # ---- segments
 
 
-PROTECTED = re.compile(
-    r"(?:^|[^a-z])(?:sex|gender|race|ethnic\w*|religion|nationality|disab\w*|pregnan\w*|age)(?:[^a-z]|$)",
-    re.IGNORECASE,
-)
-"""Names of columns that the law may protect: scores by them are never advised unasked."""
-
-
 def _for_a_segment(segment: SegmentRow) -> Advice:
-    if PROTECTED.search(str(segment["column"])):
+    if is_protected(str(segment["column"])):
         return Advice(
             kind="check-segment",
             phrase=f"Look into {segment_name(segment)}",

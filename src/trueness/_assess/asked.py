@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MethodType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -44,7 +45,7 @@ class Asked:
 
     def ask(self, question: str, **options: Any) -> Any:
         """The answer; an error says why these rows, or these options, do not allow it."""
-        settings = (self.level, self.seed, self.draws, repr(self.rule))
+        settings = (self.level, self.seed, self.draws, self.rule)
         # How often progress is reported, and by how many threads, is no part of the question.
         asked = {
             name: value for name, value in options.items() if name not in ("report", "workers")
@@ -90,18 +91,44 @@ class Asked:
         return self.rows.has_answered((*map(_frozen, question), self.seed))
 
 
+class _Itself:
+    """An object that is known by itself; the key keeps it, so that no other has its place in memory."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
 def _frozen(value: Any) -> Hashable:
-    """The options of a question as a key; a function is known by itself, not by its name."""
+    """The options of a question as a key.
+
+    A function is known by itself, a calibrator by its parameters, and 1 is neither 1.0 nor True: of
+    these some may be refused.
+    """
     if isinstance(value, Mapping):
         return tuple((name, _frozen(item)) for name, item in sorted(value.items()))
     if isinstance(value, partial):
-        return ("partial", value.func, _frozen(value.args), _frozen(value.keywords))
-    if isinstance(value, BinRule):
-        return repr(value)
-    if isinstance(value, np.ndarray):
-        return ("array", value.dtype.str, value.shape, value.tobytes())
-    if isinstance(value, list | tuple):
-        return tuple(map(_frozen, value))
-    if isinstance(value, Hashable):
+        return ("partial", _frozen(value.func), _frozen(value.args), _frozen(value.keywords))
+    if isinstance(value, type | MethodType):
         return value
-    return ("object", id(value))
+    if isinstance(value, list | tuple):
+        return (type(value), *map(_frozen, value))
+    if hasattr(value, "get_params"):
+        return (type(value), _frozen(value.get_params(deep=False)))
+    if hasattr(value, "__array__"):
+        array = np.asarray(value)
+        if array.dtype.hasobject:
+            return ("objects", array.shape, _frozen(array.ravel().tolist()))
+        return ("array", array.dtype.str, array.shape, array.tobytes())
+    if callable(value):
+        return _Itself(value)
+    try:
+        hash(value)
+    except TypeError:
+        return _Itself(object())  # it may change before it is passed again
+    return (type(value), value)

@@ -1,17 +1,29 @@
 """`assess`: one object that answers every question about one model."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from trueness._assess.asked import Asked
 from trueness._assess.held_out import cross_fitted
 from trueness._assess.makers import MAKERS, absent_answers
-from trueness._assess.rows import Labels, ModelRows, checked_rows, default_rule, labels_of
+from trueness._assess.rows import (
+    Labels,
+    column_name,
+    columns_of,
+    default_rule,
+    labels_of,
+    model_rows,
+)
 from trueness._assess.words import in_words
-from trueness._input.arguments import Seed, checked_fraction, labels_and_scores, whole_seed
-from trueness._input.segment_columns import GROUPS, SegmentColumn
+from trueness._input.arguments import (
+    Seed,
+    checked_fraction,
+    checked_resamples,
+    checked_whole,
+    labels_and_scores,
+    whole_seed,
+)
+from trueness._input.segment_columns import GROUPS
 from trueness._keywords import suggests_keywords
 from trueness._level import check_drawn_level, checked_level
 from trueness._tally.accumulator import Accumulator
@@ -20,6 +32,7 @@ from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
+from trueness.errors import InputError
 from trueness.infer.comparison._compare import compare_of, require_same_rows
 from trueness.infer.decision._gate import checked_bounds
 from trueness.infer.group._segments import sums_by_group
@@ -147,7 +160,8 @@ class Assessment:
         **options: Any,
     ) -> NoiseFloor:
         """What a calibrated model would show, as :func:`trueness.noise_floor`."""
-        how = {"kind": self._asked.kind(kind), "resamples": resamples, **options}
+        draws = None if resamples is None else checked_resamples(resamples)
+        how = {"kind": self._asked.kind(kind), "resamples": draws, **options}
         found: NoiseFloor = self._asked.ask("floor", measure=measure, **how)
         return found
 
@@ -231,7 +245,7 @@ class Assessment:
 
         Each fifth of the rows is scored by a copy that was fitted to the others, clusters kept
         together; the fit is the one of `remedies`. Of more than 100,000 rows, as many are drawn;
-        the calibrator itself stays unfitted.
+        the calibrator itself, or that of this name, stays unfitted. None is `AutoCalibration()`.
         """
         return Assessment(cross_fitted(self._asked, calibrator))
 
@@ -257,6 +271,10 @@ class Assessment:
 
         'self' minus 'other'.
         """
+        given: object = other
+        if not isinstance(given, Assessment):
+            got = f"got a {type(given).__name__}"
+            raise InputError("other", "must be an assessment of the same rows", got)
         models = {"self": self._asked.view("confidence"), "other": other._asked.view("confidence")}
         require_same_rows(models)
         found: Comparison = compare_of(
@@ -305,8 +323,8 @@ def assess(
     seed: Seed = 0,
     rounded_to: float | None = None,
     kind: Kind | None = None,
-    labels: Any = None,
-    pos_label: Any = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
     sample_weight: ArrayLike | None = None,
     weight_type: WeightType = "auto",
     missing: Missing = "raise",
@@ -457,6 +475,7 @@ def asked_of(
     """
     level = checked_level(level)
     seed = whole_seed(seed)
+    checked_whole(crossed, "crossed")
     rule = None if bins is None else blind_to_labels(as_rule(bins))
     unit = None if rounded_to is None else checked_fraction(rounded_to, "rounded_to")
     groups = None
@@ -467,29 +486,21 @@ def asked_of(
         y_true = y_true.total
         by = None
     read = Evidence.of(y_true, y_prob, rows, two_columns="keep", cluster=cluster).rounded(unit)
-    columns: tuple[SegmentColumn, ...] = ()
-    slice_columns: tuple[SegmentColumn, ...] = ()
-    if by is not None:
-        columns = read.columns(by, y_true, crossed)
-    if slice_groups is not None and sum(column.crossed == 1 for column in columns) >= slices_from:
-        slice_columns = read.columns(by, y_true, whole="measured", groups=slice_groups)
-    evidence = checked_rows(read, copied=copied)
-    weight = None if read.rows is None else read.rows.w
-    if weight is not None and not weight.all():
-        counted = np.flatnonzero(weight)
-        columns = tuple(column.at(counted) for column in columns)
-        slice_columns = tuple(column.at(counted) for column in slice_columns)
+    columns, slice_columns = columns_of(read, y_true, by, crossed, slice_groups, slices_from)
     labels = labels_of(read, y_true, rows) if copied else Labels()
-    labels = labels._replace(cluster=str(getattr(cluster, "name", None) or ""))
-    kept = ModelRows(
-        evidence,
+    labels = labels._replace(
+        cluster=column_name(cluster), column=column_name(y_true), scores=column_name(y_prob)
+    )
+    kept = model_rows(
+        read,
         columns=columns,
         slice_columns=slice_columns,
         groups=groups,
         labels=labels,
         given=given,
+        copied=copied,
     )
-    rule = default_rule(evidence) if rule is None and not own_bins else rule
+    rule = default_rule(kept.evidence) if rule is None and not own_bins else rule
     return Asked(kept, MAKERS, level, seed, rule)
 
 

@@ -237,7 +237,7 @@ def calibration_test(
     row and weighs its statistics; if only sums are passed, rows of one score must have equal
     weights. 'ks', 'kuiper', 'spiegelhalter', 'cox' and 'hosmer-lemeshow' do the same where they
     redraw labels, and otherwise use the null variance :math:`\sum w^2 p (1 - p)`; the others refuse
-    such weights.
+    such weights. In clusters only 'omnibus' takes them, of :class:`trueness.events.Events`.
 
     **Matrices.** By default the question is whether the largest score is the probability that its
     class is right; a matrix of two columns is the binary problem of the second. 'omnibus' also

@@ -10,6 +10,7 @@ from trueness._assess.asked import Asked
 from trueness._assess.rows import ModelRows
 from trueness._input.sample import Sample
 from trueness._numerics.streams import stream
+from trueness._tally.events import are_ranges
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError
 from trueness.typing import Floats, Ints
@@ -45,7 +46,7 @@ def is_splittable(evidence: Evidence) -> bool:
 
 def has_scores(evidence: Evidence) -> bool:
     """Whether the probabilities tell rows apart, which those of intervals and quantiles do not."""
-    return evidence.events is None or evidence.events.kind not in ("interval", "quantiles")
+    return evidence.events is None or not are_ranges(evidence.events)
 
 
 def deal(a: Asked) -> Deal:
@@ -57,7 +58,7 @@ def deal(a: Asked) -> Deal:
 def held_out(a: Asked, calibrator: Any) -> list[Evidence]:
     """For each deal, the rows with the scores that the calibrator gave them from the other folds."""
     found: list[Evidence] = a.shared(
-        ("held out", *_identity(calibrator)), partial(_held_out, deal(a), calibrator)
+        ("held out", calibrator), partial(_held_out, deal(a), calibrator)
     )
     return found
 
@@ -67,10 +68,10 @@ def cross_fitted(a: Asked, calibrator: Any) -> Asked:
     if not is_splittable(a.view("confidence")):
         demand = f"needs at least {LEAST_ROWS} rows of one problem, in at least {FOLDS} clusters"
         raise InputError("", f"A held-out fit {demand}", "these rows do not allow it")
-    if isinstance(calibrator, str):
-        from trueness.recalibrate._by_name import calibrator_named  # imports scikit-learn
+    from trueness.recalibrate import AutoCalibration  # imports scikit-learn
+    from trueness.recalibrate._calibrator import inner_calibrator
 
-        calibrator = calibrator_named(calibrator)
+    calibrator = inner_calibrator(calibrator, AutoCalibration)
     dealt = deal(a)
     after = held_out(a, calibrator)[0].matrix
     order = np.argsort(dealt.place)
@@ -123,11 +124,6 @@ def _held_out(dealt: Deal, calibrator: Any) -> list[Evidence]:
         )
         deals.append(replace(dealt.rows, rows=sample, given=None, memory={}))
     return deals
-
-
-def _identity(calibrator: Any) -> tuple[Any, ...]:
-    """What a calibrator is known by: its class and its parameters."""
-    return type(calibrator), calibrator.get_params(deep=False)
 
 
 def _deal(a: Asked) -> Deal:

@@ -81,7 +81,7 @@ def is_rejected(test: Significance | None, interval: Interval | None, level: flo
     """Whether calibration of all rows is rejected."""
     if test is not None:
         return test.pvalue <= Level(level).alpha
-    # Fractional weights in clusters have no test, but a set that zero is tested for.
+    # Fractional weights in clusters, but for those of events, have no test, but a set that zero is tested for.
     return interval is not None and not interval.includes_zero
 
 

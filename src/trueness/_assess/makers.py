@@ -27,6 +27,7 @@ from trueness._input.arguments import check_flag, checked_word
 from trueness._level import Level
 from trueness._numerics.holm import holm
 from trueness._tally.evidence import Evidence
+from trueness._tally.multiclass import TOP_OF_TWO
 from trueness._tally.rules import EqualMass
 from trueness._tally.tally import Binned
 from trueness.errors import InputError, quietly
@@ -80,7 +81,7 @@ def test(a: Asked, **options: Any) -> Significance:
 
     As long as the Monte-Carlo error of the p-value leaves the decision open, more are drawn.
     """
-    evidence = a.view("confidence", keep=options.get("k") is not None)
+    evidence = _of_largest(a, options.get("k"))
     is_default = options.get("resamples") is None
     if (
         options.get("resamples") is None
@@ -102,6 +103,15 @@ def test(a: Asked, **options: Any) -> Significance:
     return found
 
 
+def _of_largest(a: Asked, k: int | None) -> Evidence:
+    """The rows as a question about the k largest scores of a row reads them; two columns say so."""
+    evidence = a.view("confidence", keep=k is not None)
+    rows = evidence.rows
+    if k == 1 and rows is not None and rows.p.shape[1:] == (2,):
+        return replace(evidence, notes=(*evidence.notes, TOP_OF_TWO))
+    return evidence
+
+
 def _settled_draws(a: Asked, options: Mapping[str, Any]) -> int | None:
     """As many draws for zero as the test took, so that both decide alike; None for those of the level."""
     evidence = a.view("confidence")
@@ -119,7 +129,7 @@ def _settled_draws(a: Asked, options: Mapping[str, Any]) -> int | None:
 
 def interval(a: Asked, **options: Any) -> Interval:
     """A confidence set of the l2 error."""
-    evidence = a.view("confidence", keep=options.get("k") is not None)
+    evidence = _of_largest(a, options.get("k"))
     draws = _settled_draws(a, options)
     return interval_of(evidence, level=a.level, seed=a.seed, draws=draws, **options)
 
@@ -208,7 +218,8 @@ def estimate(
         found = answers({"": question}, evidence, a.level, a.seed, floor=floor, draws=draws)
     except InputError as error:
         about_options = error.argument in options or error.argument not in (*_ABOUT_ROWS, "bins")
-        if strict or about_options:
+        no_measure = error.argument == "measure" and not question.measure.key
+        if strict or about_options or no_measure:
             raise
         return unknown_estimate(question, evidence, a.level, str(error))
     return found[""]

@@ -13,7 +13,6 @@ import numpy as np
 from trueness._input.columns import column
 from trueness._input.sample import Sample
 from trueness._input.segment_columns import SegmentColumn
-from trueness._tally.clusters import warn_few_clusters
 from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.multiclass import View
 from trueness._tally.row_sums import bins_of_rows
@@ -44,6 +43,10 @@ class Labels(NamedTuple):
     """Whether `labels` named them, so that a map needs these names to be fitted."""
     cluster: str = ""
     """The name of the column of clusters, if it has one."""
+    column: str = ""
+    """That of the column of labels."""
+    scores: str = ""
+    """That of the column of scores."""
 
 
 class ModelRows:
@@ -105,6 +108,28 @@ class ModelRows:
         return question in self._memo
 
 
+def column_name(values: Any) -> str:
+    """The name of a column that has one."""
+    return str(getattr(values, "name", None) or "")
+
+
+def columns_of(
+    read: Evidence,
+    y_true: Any,
+    by: Any,
+    crossed: int,
+    slice_groups: int | None,
+    slices_from: int = 2,
+) -> tuple[tuple[SegmentColumn, ...], tuple[SegmentColumn, ...]]:
+    """The columns `by` as segments and as slices, of the rows that were read."""
+    columns: tuple[SegmentColumn, ...] = ()
+    if by is not None:
+        columns = read.columns(by, y_true, crossed)
+    if slice_groups is None or sum(column.crossed == 1 for column in columns) < slices_from:
+        return columns, ()
+    return columns, read.columns(by, y_true, whole="measured", groups=slice_groups)
+
+
 def labels_of(evidence: Evidence, y_true: Any, rows: RowOptions) -> Labels:
     """What the labels are called, of rows that have been read."""
     if evidence.rows is None:
@@ -122,7 +147,34 @@ def labels_of(evidence: Evidence, y_true: Any, rows: RowOptions) -> Labels:
         event = usual if rows.get("pos_label") is None else rows["pos_label"]
     assert evidence.position is not None
     other = next((label for label in values[evidence.position] if label != event), None)
-    return Labels(event, other.item() if isinstance(other, np.generic) else other, named)
+    other = other.item() if isinstance(other, np.generic) else other
+    return Labels(event, other, named)
+
+
+def model_rows(
+    read: Evidence,
+    *,
+    columns: tuple[SegmentColumn, ...] = (),
+    slice_columns: tuple[SegmentColumn, ...] = (),
+    groups: SegmentRows | None = None,
+    labels: Labels | None = None,
+    given: Any = None,
+    copied: bool,
+) -> ModelRows:
+    """The rows of one model with their columns, every value checked, without rows of weight 0."""
+    weight = None if read.rows is None else read.rows.w
+    if weight is not None and not weight.all():
+        counted = np.flatnonzero(weight)
+        columns = tuple(column.at(counted) for column in columns)
+        slice_columns = tuple(column.at(counted) for column in slice_columns)
+    return ModelRows(
+        checked_rows(read, copied=copied),
+        columns=columns,
+        slice_columns=slice_columns,
+        groups=groups,
+        labels=labels,
+        given=given,
+    )
 
 
 def checked_rows(evidence: Evidence, *, copied: bool) -> Evidence:
@@ -140,9 +192,7 @@ def checked_rows(evidence: Evidence, *, copied: bool) -> Evidence:
     evidence = _counted(evidence)
     _check_values(evidence)
     evidence.warn_one_class()
-    if evidence.cluster is not None:
-        weight = evidence.rows.w if evidence.rows is not None else None
-        warn_few_clusters(evidence.cluster, None if evidence.whole else weight)
+    evidence.warn_few_clusters()
     evidence.memory["few clusters"] = True
     return evidence
 
@@ -183,7 +233,9 @@ def _counted(evidence: Evidence) -> Evidence:
     assert evidence.rows is not None
     w = evidence.rows.w
     if w is not None:
-        evidence = evidence.at(np.flatnonzero(w), weighted=bool((w[w > 0] != 1).any()))
+        counted = np.flatnonzero(w)
+        evidence = evidence.at(counted, weighted=bool((w[counted] != 1).any()))
+        evidence = replace(evidence, weightless=w.size - counted.size)
     if evidence.cluster is None:
         return evidence
     first = np.unique(evidence.cluster, return_index=True)[1]

@@ -64,10 +64,10 @@ def _errors_of_quantiles(verdict: Verdict, covered: Coverage) -> tuple[str, ...]
     if verdict.test is None or verdict.test.method != "quantiles":  # clusters of several rows
         spread_is_off = _is_shown(verdict.slope)
         shift_is_off = _is_shown(verdict.observed_expected)
-    if spread_is_off:
-        found.append(f"{'too narrow' if covered.spread > 1 else 'too wide'}{covered.factor}")
     if shift_is_off:
         found.append("too low" if covered.shift > 0 else "too high")
+    if spread_is_off:  # last, since its factor ends the sentence
+        found.append(f"{'too narrow' if covered.spread > 1 else 'too wide'}{covered.factor}")
     return tuple(found)
 
 

@@ -1,6 +1,6 @@
 """The panel of an estimator, corrected for the optimism of evaluating it on its training rows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -64,7 +64,7 @@ def validate(
     groups: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     weight_type: WeightType = "auto",
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
     curve: FlexibleMethod = "spline",
     floor: bool = True,
     resamples: int | None = None,
@@ -217,7 +217,7 @@ def _training_rows(
     y: ArrayLike,
     groups: ArrayLike | None,
     sample_weight: ArrayLike | None,
-    pos_label: Any,
+    pos_label: Hashable | None,
 ) -> _Rows:
     if estimator is None or isinstance(estimator, FrozenEstimator):
         got = "got None" if estimator is None else "got a FrozenEstimator"

@@ -263,8 +263,13 @@ def _class_sentence(grounds: Grounds) -> str:
     bad = worst_class(grounds.classes)
     if bad is None:
         return ""
-    predicted, happened = percents(bad.score, bad.share)
-    return f"Class {shorten(bad.label, LONGEST)}: predicted {predicted} %, happened {happened} %."
+    limits = (bad.ratio_low * bad.score, bad.ratio_high * bad.score)
+    predicted, happened, *_ = percents(bad.score, bad.share, *limits)
+    rates = f"predicted {predicted} %, happened {happened} %"
+    name = f"Class {shorten(bad.label, LONGEST)}"
+    if bad.ratio_low <= 1 <= bad.ratio_high:
+        return f"{name} is off, though right on average: {rates}."
+    return f"{name}: {rates}."
 
 
 def worst_segment(rows: Iterable[SegmentRow]) -> SegmentRow | None:

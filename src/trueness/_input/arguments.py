@@ -88,8 +88,8 @@ def is_number(value: Any) -> bool:
 def checked_word(value: Any, name: str, words: tuple[str, ...]) -> str:
     """One of the words."""
     if not isinstance(value, str) or value not in words:
-        *most, last = map(repr, words)
-        demand = f"must be {', '.join(most)} or {last}"
+        *first_words, last = map(repr, words)
+        demand = f"must be {', '.join(first_words)} or {last}"
         raise InputError(name, demand, f"got {value!r}", remedy=did_you_mean(value, words))
     return value
 

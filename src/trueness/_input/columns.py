@@ -15,6 +15,8 @@ from trueness.errors import InputError, Place, Remedy
 from trueness.typing import Bools, Ints
 
 DROP_MISSING = Remedy("drop-missing", '`missing="drop"` leaves such rows out.')
+LEAVE_OUT = "Leave such rows out of every argument."
+"""The remedy where there is no `missing`."""
 
 # Libraries whose containers narwhals reads. The type of a container names its library, so that none
 # is imported here.
@@ -91,7 +93,8 @@ def _remedy(passed: Any, name: str) -> str:
         return f"Use `{name}.toarray()`."
     if isinstance(passed, dict):
         several = any(
-            hasattr(one, "__len__") and not isinstance(one, _TEXT) for one in passed.values()
+            hasattr(values, "__len__") and not isinstance(values, _TEXT)
+            for values in passed.values()
         )
         if several:
             return f"Pass one of its {len(passed):,} entries."
@@ -161,10 +164,10 @@ def _refuse_ragged(passed: Any, name: str) -> None:
     if not isinstance(passed, Sequence):
         return
     lengths = [len(row) if isinstance(row, Sequence | np.ndarray) else 1 for row in passed]
-    at = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
-    if at is not None:
-        got = f"the first row has length {lengths[0]}, another has length {lengths[at]}"
-        raise InputError(name, "must have rows of equal length", got, place=Place(at))
+    place = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+    if place is not None:
+        got = f"the first row has length {lengths[0]}, another has length {lengths[place]}"
+        raise InputError(name, "must have rows of equal length", got, place=Place(place))
 
 
 def _from_frame(passed: Any, name: str) -> Column:
@@ -239,15 +242,10 @@ def is_decimal(entry: Any) -> bool:
     return decimal is not None and isinstance(entry, decimal.Decimal)
 
 
-def refuse_missing(name: str, missing: Bools) -> NoReturn:
+def refuse_missing(name: str, missing: Bools, remedy: Remedy | str = DROP_MISSING) -> NoReturn:
     """Raise for rows with missing values."""
-    refuse_bad(
-        name,
-        "must not have missing values",
-        missing,
-        "rows have one, the first",
-        remedy=DROP_MISSING,
-    )
+    demand = "must not have missing values"
+    refuse_bad(name, demand, missing, "rows have one, the first", remedy=remedy)
 
 
 def refuse_bad(

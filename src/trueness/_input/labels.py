@@ -25,18 +25,25 @@ _NEED_MATRIX = Remedy("matrix", "Several classes need a matrix of scores, one co
 _KINDS: dict[str, Any] = {"strings": str, "bytes": bytes, "numbers": numbers.Number | np.bool_}
 
 
-def labels_missing(given: Column) -> Bools | None:
+def labels_missing(labels: Column) -> Bools | None:
     """Mask of the missing labels: masked, null, None or nan."""
-    values = given.values
-    missing = given.missing
-    found = None
+    values = labels.values
     if values.dtype.kind == "f":
-        found = np.isnan(values)
-    elif values.dtype.kind == "O":
-        found = np.fromiter((is_missing(v) for v in values), dtype=bool, count=values.size)
-    if found is None or not found.any():
-        return missing
-    return found if missing is None else np.asarray(found | missing)
+        is_nan: Bools = np.isnan(values)
+    elif values.dtype.kind == "O" and not _are_plain(values):
+        is_nan = np.fromiter((is_missing(v) for v in values), dtype=bool, count=values.size)
+    else:
+        return labels.missing
+    if not is_nan.any():
+        return labels.missing
+    if labels.missing is None:
+        return is_nan
+    return np.asarray(is_nan | labels.missing)
+
+
+def _are_plain(values: NDArray[Any]) -> bool:
+    """Whether all are text or whole numbers, which are never missing."""
+    return values.ndim == 1 and set(map(type, values.tolist())) <= {str, int, bool}
 
 
 def binary_labels(
@@ -46,18 +53,15 @@ def binary_labels(
     rows: Ints | None = None,
     categories: Categories | None = None,
 ) -> NDArray[Any]:
-    """Labels as 0/1. Numbers without `labels` or `pos_label` are returned as they are, to be checked in the pass.
+    """Labels as 0/1.
 
-    Of two text categories whose order was declared, the last is the event.
+    Numbers without `labels` or `pos_label` are returned as they are, to be checked in the pass. Of
+    two ordered text categories, the last is the event.
     """
     values = _simplest(values)
-    if (
-        labels is None
-        and pos_label is None
-        and categories is not None
-        and values.dtype.kind not in "biuf"
-    ):
-        labels = categories.names if categories.ordered and len(categories.names) == 2 else None
+    is_open = labels is None and pos_label is None and values.dtype.kind not in "biuf"
+    if is_open and categories is not None and categories.ordered and len(categories.names) == 2:
+        labels = categories.names
     if labels is not None:
         return _positions(values, two_classes(labels, pos_label), rows).astype(np.uint8)
     if pos_label is not None:
@@ -66,14 +70,16 @@ def binary_labels(
         return values
     if values.size == 0:
         return np.zeros(0, dtype=np.uint8)
-    found = _distinct_labels(values)
-    text = (
-        f"With a vector of scores, say which of them the scores predict: `pos_label={found[-1]!r}`."
-    )
-    remedy = Remedy("pos-label", text, found[-1]) if len(found) < 3 else _NEED_MATRIX
-    raise InputError(
-        NAME, "must be 0 or 1", f"it holds {_kind_of(values)} ({list_labels(found)})", remedy=remedy
-    )
+    distinct = _distinct_labels(values)
+    remedy = _NEED_MATRIX
+    if len(distinct) < 3:
+        last = distinct[-1]
+        text = (
+            f"With a vector of scores, say which of them the scores predict: `pos_label={last!r}`."
+        )
+        remedy = Remedy("pos-label", text, last)
+    got = f"it holds {_kind_of(values)} ({list_labels(distinct)})"
+    raise InputError(NAME, "must be 0 or 1", got, remedy=remedy)
 
 
 def two_classes(labels: Sequence[Any], pos_label: Any) -> list[Any]:
@@ -97,24 +103,24 @@ def check_pos_label(pos_label: Any) -> None:
 def _events(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
     check_pos_label(pos_label)
     kind = _kind_of(values)
-    if values.size == 0:  # of which no type is known
+    if values.size == 0:  # whose type is not known
         return np.zeros(0, dtype=np.uint8)
     if kind in _KINDS and not isinstance(pos_label, _KINDS[kind]):
         demand = f"must be a value of `{NAME}`, which holds {kind}"
         remedy = did_you_mean(pos_label, _distinct_labels(values))
         raise InputError("pos_label", demand, f"got {pos_label!r}", remedy=remedy)
-    found = _distinct_labels(values)
-    others = [v for v in found if v != pos_label]
-    if len(others) > 1:
-        if len(others) == len(found):
-            demand = f"must be a value of `{NAME}` ({list_labels(found)})"
-            remedy = did_you_mean(pos_label, found)
+    distinct = _distinct_labels(values)
+    negative = [v for v in distinct if v != pos_label]
+    if len(negative) > 1:
+        if len(negative) == len(distinct):
+            demand = f"must be a value of `{NAME}` ({list_labels(distinct)})"
+            remedy = did_you_mean(pos_label, distinct)
             raise InputError("pos_label", demand, f"got {pos_label!r}", remedy=remedy)
-        got = f"got {len(found):,} ({list_labels(found)})"
+        got = f"got {len(distinct):,} ({list_labels(distinct)})"
         raise InputError(
             NAME, "must hold two values when the scores are a vector", got, remedy=_NEED_MATRIX
         )
-    if pos_label not in found:  # it may be a number that the array cannot hold
+    if pos_label not in distinct:  # it may be a number that the array cannot hold
         return np.zeros(values.size, np.uint8)
     if kind == "objects":  # a pos_label such as a tuple would be compared as an array
         return np.fromiter((v == pos_label for v in values), dtype=np.uint8, count=values.size)
@@ -149,16 +155,16 @@ def class_labels(
     if values.size == 0 or values.dtype.kind in "biuf":
         refuse_permuted_codes(names)
         return _codes(values, n_classes, rows), tuple(range(n_classes))
-    found = _distinct_labels(values)
-    if names is not None and set(found) & set(names):
+    distinct = _distinct_labels(values)
+    if names is not None and set(distinct) & set(names):
         return _positions(values, list(names), rows, "the columns of `y_prob`"), names
-    if len(found) != n_classes:
-        got = f"got {len(found):,} ({list_labels(found)}) for {n_classes} columns"
+    if len(distinct) != n_classes:
+        got = f"got {len(distinct):,} ({list_labels(distinct)}) for {n_classes} columns"
         remedy = Remedy("labels-order", "`labels=` names the columns in order.")
         raise InputError(
             NAME, "must have one distinct value per column of `y_prob`", got, remedy=remedy
         )
-    return _positions(values, found, rows), tuple(found)
+    return _positions(values, distinct, rows), tuple(distinct)
 
 
 def multilabel_names(
@@ -167,7 +173,10 @@ def multilabel_names(
     of_scores: tuple[Any, ...] | None,
     of_labels: tuple[Any, ...] | None,
 ) -> tuple[Any, ...]:
-    """The names of the labels in column order: `labels`, else the columns of the labels or scores, else numbers."""
+    """The names of the labels in column order.
+
+    These are `labels`, else the names of the columns of the labels or scores, else numbers.
+    """
     if labels is not None:
         order = checked_order(labels)
         if len(order) != n_labels:
@@ -207,10 +216,8 @@ def _serve_as_columns(
     if len(categories) == n_classes:
         refuse_permuted_codes(names, categories)
         return True
-    if all(
-        isinstance(name, numbers.Number) for name in categories
-    ):  # class codes, of which some may not occur
-        return False
+    if all(isinstance(name, numbers.Number) for name in categories):
+        return False  # class codes, some of which may not occur
     got = f"got {len(categories):,} ({list_labels(categories)}) for {n_classes} columns"
     remedy = Remedy(
         "labels-order", "Categories without rows count too; `labels=` names the columns in order."
@@ -221,23 +228,27 @@ def _serve_as_columns(
 def refuse_permuted_codes(
     names: tuple[Any, ...] | None, order: Sequence[Any] | None = None, argument: str = "y_prob"
 ) -> None:
-    """Refuse columns named 2, 0, 1 for labels 0, 1, 2: matching by name and by position would differ."""
-    codes = [str(label) for label in (range(len(names or ())) if order is None else order)]
-    written = [str(name) for name in names or ()]
-    if written != codes and sorted(written) == sorted(codes):
-        shown = ", ".join(written[:4]) + (", …" if len(written) > 4 else "")
-        if argument == "y_prob":
-            position = ", or pass the frame's `.to_numpy()` to match by position"
-        else:
-            position = ""
-        text = f"Say `labels=[{shown}]` to match columns by name{position}."
-        remedy = Remedy("labels-order", text, list(names or ()))
-        raise InputError(
-            argument,
-            "must have the columns of class codes in order",
-            f"they are named {shown}",
-            remedy=remedy,
-        )
+    """Refuse columns named 2, 0, 1 for labels 0, 1, 2.
+
+    Matching by name and by position would differ.
+    """
+    names = names or ()
+    if order is None:
+        order = range(len(names))
+    codes = [str(label) for label in order]
+    written = [str(name) for name in names]
+    if written == codes or sorted(written) != sorted(codes):
+        return
+    shown = ", ".join(written[:4])
+    if len(written) > 4:
+        shown = f"{shown}, …"
+    text = f"Say `labels=[{shown}]` to match columns by name."
+    if argument == "y_prob":
+        way_out = "or pass the frame's `.to_numpy()` to match by position"
+        text = f"Say `labels=[{shown}]` to match columns by name, {way_out}."
+    remedy = Remedy("labels-order", text, list(names))
+    demand = "must have the columns of class codes in order"
+    raise InputError(argument, demand, f"they are named {shown}", remedy=remedy)
 
 
 def _codes(values: NDArray[Any], n_classes: int, rows: Ints | None) -> Ints:
@@ -245,14 +256,14 @@ def _codes(values: NDArray[Any], n_classes: int, rows: Ints | None) -> Ints:
     if values.dtype.kind == "f":
         bad |= values != np.floor(values)
     if bad.any():
-        found = _distinct_labels(values)
-        fits = len(found) == n_classes
-        hint = f"`labels=[{list_labels(found)}]`" if fits else "`labels=` with their names"
+        distinct = _distinct_labels(values)
+        fits = len(distinct) == n_classes
+        hint = f"`labels=[{list_labels(distinct)}]`" if fits else "`labels=` with their names"
         text = f"Other labels are named in column order: {hint}."
         wrong = np.unique(values[bad])
         if wrong.size == 1 and not fits:
             text = f"`ignore_index={wrong[0]}` leaves rows without a class out. {text}"
-        remedy = Remedy("labels-order", text, found if fits else None)
+        remedy = Remedy("labels-order", text, distinct if fits else None)
         demand = f"must hold class codes 0 to {n_classes - 1}, one per column of `y_prob`"
         _refuse_labels(demand, values, bad, rows, remedy)
     return np.require(values, dtype=np.int64, requirements=["C", "A"])
@@ -284,17 +295,17 @@ def explain_labels(y: NDArray[Any], p: NDArray[Any], rows: Ints | None = None) -
     if not bad.any():
         return
     refuse_swapped(y, p)
-    found = _distinct_labels(y)
+    distinct = _distinct_labels(y)
+    last = distinct[-1]
     remedy: Remedy | str = _NEED_MATRIX
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         remedy = "Labels say what happened, not how likely it was."
-    elif len(found) == 2:
-        remedy = Remedy(
-            "pos-label", f"Say which value is the event: `pos_label={found[1]}`.", found[1]
-        )
-    elif len(found) == 1:
-        text = f"Say what it means: `pos_label={found[0]}`, or `labels=[…]` with the event last."
-        remedy = Remedy("pos-label", text, found[0])
+    elif len(distinct) == 2:
+        text = f"Say which value is the event: `pos_label={last}`."
+        remedy = Remedy("pos-label", text, last)
+    elif len(distinct) == 1:
+        text = f"Say what it means: `pos_label={last}`, or `labels=[…]` with the event last."
+        remedy = Remedy("pos-label", text, last)
     _refuse_labels("must be 0 or 1", y, bad, rows, remedy)
 
 
@@ -356,11 +367,11 @@ def checked_order(labels: Sequence[Any]) -> list[Any]:
     demand = "must be a list of the classes in column order"
     if isinstance(labels, str | bytes | Set | Mapping) or not hasattr(labels, "__len__"):
         raise InputError("labels", demand, f"got {reprlib.repr(labels)}")
-    given = column(labels, "labels")
-    if given.values.ndim != 1:
-        raise InputError("labels", demand, f"got shape {given.values.shape}")
-    order: list[Any] = given.values.tolist()
-    if given.missing is not None or any(is_missing(v) for v in order):
+    names = column(labels, "labels")
+    if names.values.ndim != 1:
+        raise InputError("labels", demand, f"got shape {names.values.shape}")
+    order: list[Any] = names.values.tolist()
+    if names.missing is not None or any(is_missing(v) for v in order):
         raise InputError("labels", demand, f"got {list_labels(order)}, of which one is missing")
     if len(set(order)) != len(order):
         raise InputError("labels", "must name each class once", f"got {list_labels(order)}")
@@ -376,26 +387,27 @@ def _positions(
             (position.get(v, -1) for v in values), dtype=np.int64, count=values.size
         )
     else:
-        found, inverse = np.unique(values, return_inverse=True)
-        codes = np.array([position.get(v, -1) for v in found.tolist()], dtype=np.int64)[
-            inverse.ravel()
-        ]
+        distinct, inverse = np.unique(values, return_inverse=True)
+        of_distinct = [position.get(v, -1) for v in distinct.tolist()]
+        codes = np.array(of_distinct, dtype=np.int64)[inverse.ravel()]
     bad = codes < 0
     if bad.any():
-        _refuse_labels(
-            f"must hold values named in {source} ({list_labels(order)})", values, bad, rows
-        )
+        demand = f"must hold values named in {source} ({list_labels(order)})"
+        _refuse_labels(demand, values, bad, rows)
     return np.asarray(codes)
 
 
 def _kind_of(values: NDArray[Any]) -> str:
-    kinds = {type(v) for v in values} if values.dtype.kind == "O" else {values.dtype.type}
-    return next(
-        (name for name, of in _KINDS.items() if all(issubclass(t, of) for t in kinds)), "objects"
-    )
+    types = {type(v) for v in values} if values.dtype.kind == "O" else {values.dtype.type}
+    for name, base in _KINDS.items():
+        if all(issubclass(t, base) for t in types):
+            return name
+    return "objects"
 
 
-def list_labels(found: Sequence[Any]) -> str:
+def list_labels(labels: Sequence[Any]) -> str:
     """The first four labels in a message."""
-    head = ", ".join(reprlib.repr(v) for v in list(found)[:4])
-    return head + (", …" if len(found) > 4 else "")
+    head = ", ".join(reprlib.repr(v) for v in list(labels)[:4])
+    if len(labels) > 4:
+        return f"{head}, …"
+    return head

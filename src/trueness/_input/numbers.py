@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from trueness._input.columns import column, refuse_bad
+from trueness._input.columns import LEAVE_OUT, column, refuse_bad, refuse_missing
 from trueness._input.scores import numeric
 from trueness.errors import InputError
 from trueness.typing import ArrayLike, Bools, Floats
@@ -12,8 +12,8 @@ from trueness.typing import ArrayLike, Bools, Floats
 
 def numbers(passed: ArrayLike, name: str, n: int | None = None) -> Floats:
     """One number per row; missing values are refused."""
-    found = numeric(column(passed, name), name)
-    values = found.values
+    read = numeric(column(passed, name), name)
+    values = read.values
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
@@ -22,7 +22,7 @@ def numbers(passed: ArrayLike, name: str, n: int | None = None) -> Floats:
         raise InputError(name, "must have at least one row", "it is empty")
     if n is not None and values.size != n:
         raise InputError(name, f"must have one entry per row ({n:,})", f"got {values.size:,}")
-    refuse_nan(np.asarray(values, np.float64), name, found.missing)
+    refuse_nan(np.asarray(values, np.float64), name, read.missing)
     return np.asarray(values, np.float64)
 
 
@@ -32,16 +32,15 @@ def refuse_nan(values: Floats, name: str, missing: Bools | None) -> None:
     if missing is not None:
         gone = gone | missing
     if gone.any():
-        remedy = "Leave such rows out of every argument."
-        demand = "must not have missing values"
-        refuse_bad(name, demand, gone, "rows have one, the first", remedy=remedy)
+        refuse_missing(name, gone, LEAVE_OUT)
 
 
 def refuse(name: str, demand: str, bad: Bools, values: Any) -> None:
     """Raise if any row is bad, with the value of the first."""
     if bad.any():
         first = values[int(np.argmax(bad))]
-        refuse_bad(name, demand, bad, f"values do not, the first is {first:.6g}")
+        verb = "are" if demand.startswith("must be ") else "do"
+        refuse_bad(name, demand, bad, f"values {verb} not, the first is {first:.6g}")
 
 
 def probabilities(passed: ArrayLike, name: str, n: int) -> Floats:

@@ -103,13 +103,13 @@ class Sample:
         """Rows."""
         return int(self.y.shape[0])
 
-    def at(self, some: NDArray[Any], w: Floats | None) -> "Sample":
+    def at(self, chosen: NDArray[Any], w: Floats | None) -> "Sample":
         """Some of the rows, perhaps repeated, with other weights; they keep their row numbers."""
         rows = np.arange(self.n) if self.rows is None else self.rows
-        p = take(self.p, some)
-        rows = rows[some]
-        found = Sample(
-            self.y[some],
+        p = take(self.p, chosen)
+        rows = rows[chosen]
+        sample = Sample(
+            self.y[chosen],
             p,
             w,
             self.classes,
@@ -118,9 +118,9 @@ class Sample:
             logits=self.logits,
             importance=self.importance,
         )
-        found.pixels = self.pixels
-        found.note = self.note
-        return found
+        sample.pixels = self.pixels
+        sample.note = self.note
+        return sample
 
     def explain(self) -> NoReturn:
         """Raise the error that says which value is bad."""
@@ -144,12 +144,12 @@ class Sample:
         )
         off = [0.0] * (int(image.max()) + 1)
         for i in np.unique(image):
-            one = np.asarray(p[image == i])
+            pixels = np.asarray(p[image == i])
             with in_context(f"Image {i}"):
                 (scores.explain_logits if self.logits else scores.explain_scores)(
-                    one, "y_prob", row[image == i]
+                    pixels, "y_prob", row[image == i]
                 )
-            off[i] = float(np.abs(one.sum(axis=1, dtype=np.float64) - 1).max())
+            off[i] = float(np.abs(pixels.sum(axis=1, dtype=np.float64) - 1).max())
         i = int(np.argmax(off))
         with in_context(f"Image {i}"):
             scores.explain_sums(
@@ -245,7 +245,7 @@ def read_sample(
     matrix = values.ndim == 2 and not multilabel
     dropped = 0 if rows is None else n - rows.size
     weights = None if w is None else w.values
-    found = Sample(
+    sample = Sample(
         codes,
         values,
         weights,
@@ -256,10 +256,10 @@ def read_sample(
         bool(from_logits and matrix),
         importance=weight_type == "importance" and weights is not None,
     )
-    found.ignored = 0 if skip is None else int(skip.sum())
-    found.pixels = pixels
-    found.note = note
-    return found
+    sample.ignored = 0 if skip is None else int(skip.sum())
+    sample.pixels = pixels
+    sample.note = note
+    return sample
 
 
 def _check_options(
@@ -308,23 +308,23 @@ def _label_matrix(y: Column, p: Column) -> Column:
         raise InputError(
             "y_prob", "must have a column per label, at least 1", f"got shape {p.values.shape}"
         )
-    found = scores.numeric(y, "y_true")
-    gone = by_row(np.isnan(found.values)) if found.values.dtype.kind == "f" else None
+    labels = scores.numeric(y, "y_true")
+    gone = by_row(np.isnan(labels.values)) if labels.values.dtype.kind == "f" else None
     if gone is None or not gone.any():
-        return found
-    return found._replace(missing=gone if found.missing is None else gone | found.missing)
+        return labels
+    return labels._replace(missing=gone if labels.missing is None else gone | labels.missing)
 
 
 def row_weights(given: Any, n_rows: int, pixels: int = 0) -> Column:
     """Weights as float64, one per row; :func:`check_weights` checks their values."""
-    found = column(given, "sample_weight")
-    found = found._replace(values=by_pixel(found.values, n_rows, pixels))
-    if found.values.shape != (n_rows,):
+    weights = column(given, "sample_weight")
+    weights = weights._replace(values=by_pixel(weights.values, n_rows, pixels))
+    if weights.values.shape != (n_rows,):
         demand = f"must have one entry per row ({n_rows:,})"
-        raise InputError("sample_weight", demand, f"got shape {found.values.shape}")
-    found = scores.numeric(found, "sample_weight")
-    return found._replace(
-        values=np.require(found.values, dtype=np.float64, requirements=["C", "A"])
+        raise InputError("sample_weight", demand, f"got shape {weights.values.shape}")
+    weights = scores.numeric(weights, "sample_weight")
+    return weights._replace(
+        values=np.require(weights.values, dtype=np.float64, requirements=["C", "A"])
     )
 
 
@@ -336,10 +336,10 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
     if w.size == 0:
         return
     high = w.max()
-    least = w.min()
-    if least == 0:
-        least = w.min(where=w > 0, initial=np.inf)
-    if least >= high / _LARGEST and 1 / _LARGEST <= high <= _LARGEST:
+    lowest = w.min()
+    if lowest == 0:
+        lowest = w.min(where=w > 0, initial=np.inf)
+    if lowest >= high / _LARGEST and 1 / _LARGEST <= high <= _LARGEST:
         return
     if np.isnan(w).any():
         scores.refuse_nan(w, "sample_weight", rows)
@@ -355,10 +355,10 @@ def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = Fa
         )
     if 1 / _LARGEST <= high <= _LARGEST:
         demand = f"must be 0 or at least {1 / _LARGEST:g} of the largest weight"
-        got = f"they reach from {scores.format_value(least)} to {scores.format_value(high)}"
+        got = f"they reach from {scores.format_value(lowest)} to {scores.format_value(high)}"
         remedy = "Set the smallest weights to 0: beside the largest they count for nothing."
         raise InputError(
-            "sample_weight", demand, got, place=first_place(w == least, rows), remedy=remedy
+            "sample_weight", demand, got, place=first_place(w == lowest, rows), remedy=remedy
         )
     demand = f"must have its largest weight between {1 / _LARGEST:g} and {_LARGEST:g}"
     got = f"it is {scores.format_value(high)}"
@@ -443,10 +443,10 @@ def _without_missing(
     skip: Bools | None,
 ) -> tuple[Column, Column, Column | None, Ints | None]:
     """The rows without missing values and without those to `skip`, and their row numbers if some were dropped."""
-    known = (
+    has_labels = (
         read or missing == "drop" or y.values.dtype.kind == "O" or y.missing is not None
     ) and y.values.ndim == 1
-    y = y._replace(missing=labels_missing(y) if known else y.missing)
+    y = y._replace(missing=labels_missing(y) if has_labels else y.missing)
     parts = (
         {"y_true": y, "y_prob": p} if w is None else {"y_true": y, "y_prob": p, "sample_weight": w}
     )
@@ -480,10 +480,10 @@ def _without_missing(
 
 def _nan_rows(values: NDArray[Any]) -> Bools:
     step = max(1, _ENTRIES * values.shape[0] // max(1, values.size))
-    found = [
+    blocks = [
         by_row(np.isnan(values[i : i + step])) for i in range(0, max(1, values.shape[0]), step)
     ]
-    return np.concatenate(found)
+    return np.concatenate(blocks)
 
 
 def refuse_shuffled_index(y_true: Any, others: dict[str, Any]) -> None:
@@ -519,27 +519,31 @@ class Pixels:
     def __getitem__(self, key: Any) -> NDArray[Any]:
         if isinstance(key, tuple):
             rows, columns = key
-            few = self.images[:, columns]
-            if few.ndim == 2:
-                found: NDArray[Any] = few.reshape(-1)
+            block = self.images[:, columns]
+            if block.ndim == 2:
+                flat: NDArray[Any] = block.reshape(-1)
             else:
-                found = np.moveaxis(few, 1, -1).reshape(-1, few.shape[1])
-            return (found if self.kept is None else found[self.kept])[rows]
-        at = np.arange(*key.indices(self.shape[0])) if isinstance(key, slice) else np.asarray(key)
-        at = np.flatnonzero(at) if at.dtype == bool else at
-        image, pixel = np.divmod(at if self.kept is None else self.kept[at], self.images.shape[2])
+                flat = np.moveaxis(block, 1, -1).reshape(-1, block.shape[1])
+            return (flat if self.kept is None else flat[self.kept])[rows]
+        place = (
+            np.arange(*key.indices(self.shape[0])) if isinstance(key, slice) else np.asarray(key)
+        )
+        place = np.flatnonzero(place) if place.dtype == bool else place
+        image, pixel = np.divmod(
+            place if self.kept is None else self.kept[place], self.images.shape[2]
+        )
         return np.asarray(self.images[image, :, pixel])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.asarray(self[:, :], dtype=dtype)
 
 
-def take(scores: Any, some: NDArray[Any]) -> Any:
+def take(scores: Any, chosen: NDArray[Any]) -> Any:
     """Some rows of scores; those of pixels without a copy."""
     if not isinstance(scores, Pixels):
-        return scores[some]
-    some = np.flatnonzero(some) if some.dtype == bool else some
-    return Pixels(scores.images, some if scores.kept is None else scores.kept[some])
+        return scores[chosen]
+    chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+    return Pixels(scores.images, chosen if scores.kept is None else scores.kept[chosen])
 
 
 def flatten(y: Column, p: Column) -> tuple[Column, Column]:

@@ -19,9 +19,9 @@ def numeric(given: Column, name: str) -> Column:
     values = given.values
     kind = values.dtype.kind
     if kind == "O":
-        found = numbers_of(values, name)
-        both = [m for m in (given.missing, found.missing) if m is not None]
-        return Column(found.values, np.logical_or.reduce(both) if both else None, given.names)
+        read = numbers_of(values, name)
+        gaps = [m for m in (given.missing, read.missing) if m is not None]
+        return Column(read.values, np.logical_or.reduce(gaps) if gaps else None, given.names)
     if kind not in "biuf":
         what = {
             "U": "strings",

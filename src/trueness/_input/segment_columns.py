@@ -1,4 +1,4 @@
-"""`by=` and `grades=`: columns whose values divide the rows into segments, and crossings of such columns."""
+"""`by=` and `grades=`: columns whose values divide the rows into segments, and their crossings."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ TIMES = " × "
 
 
 def joined(names: Iterable[str]) -> str:
-    """The name of a crossing; names that hold the sign themselves are quoted, so that no two crossings share one."""
+    """The name of a crossing; names that hold the sign are quoted, so that all names differ."""
     return TIMES.join(repr(name) if TIMES in name else name for name in names)
 
 
@@ -36,17 +36,20 @@ class SegmentColumn(NamedTuple):
     """A column cut into segments; every row belongs to one of them."""
 
     name: str
-    code: Ints  # the segment of each row
-    values: tuple[str, ...]  # the name of each segment
-    note: str = ""  # how numbers were cut into groups, if they were
-    edges: tuple[
-        float, ...
-    ] = ()  # for numbers cut into groups: the smallest number of each group but the first
-    crossed: int = 1  # how many columns were crossed
-    is_text: tuple[
-        tuple[bool, ...], ...
-    ] = ()  # for each value, if known: whether it was text in each column crossed
-    parts: tuple[tuple[str, ...], ...] = ()  # for each value: that of each column crossed
+    code: Ints
+    """The segment of each row."""
+    values: tuple[str, ...]
+    """The name of each segment."""
+    note: str = ""
+    """A sentence if numbers were cut into groups."""
+    edges: tuple[float, ...] = ()
+    """For numbers cut into groups: the smallest number of each group but the first."""
+    crossed: int = 1
+    """The number of columns crossed."""
+    is_text: tuple[tuple[bool, ...], ...] = ()
+    """For each value, if known: whether it was text in each column crossed."""
+    parts: tuple[tuple[str, ...], ...] = ()
+    """For each value: that of each column crossed."""
 
     def rule(self, code: int) -> str:
         """The rows of one segment, in words."""
@@ -54,11 +57,12 @@ class SegmentColumn(NamedTuple):
             return f"{self.name} is missing"
         if not self.edges:
             return f"{self.name} = {self.values[code]}"
-        low = ("", *(f"{edge:.6g}" for edge in self.edges))[code]
-        high = (*map("{:.6g}".format, self.edges), "")[code]
-        if low and high:
-            return f"{low} ≤ {self.name} < {high}"
-        return f"{self.name} {f'≥ {low}' if low else f'< {high}'}"
+        if code == 0:
+            return f"{self.name} < {self.edges[0]:.6g}"
+        low = f"{self.edges[code - 1]:.6g}"
+        if code == len(self.edges):
+            return f"{self.name} ≥ {low}"
+        return f"{low} ≤ {self.name} < {self.edges[code]:.6g}"
 
     def at(self, rows: NDArray[Any]) -> "SegmentColumn":
         """The same column for some of the rows; segments without rows are left out."""
@@ -97,11 +101,11 @@ def with_crossings(columns: tuple[SegmentColumn, ...], crossed: int) -> tuple[Se
     """The columns, then the crossings of up to `crossed` of them."""
     if not columns:
         raise InputError("by", "must hold at least one column", "it has none")
-    most = min(checked_whole(crossed, "crossed"), len(columns))
-    return (
-        *columns,
-        *(crossing(some) for k in range(2, most + 1) for some in combinations(columns, k)),
-    )
+    largest = min(checked_whole(crossed, "crossed"), len(columns))
+    crossings = [
+        crossing(group) for k in range(2, largest + 1) for group in combinations(columns, k)
+    ]
+    return (*columns, *crossings)
 
 
 def _columns(by: Any, y_true: ArrayLike, kept: Bools, cuts: Cuts) -> tuple[SegmentColumn, ...]:
@@ -109,54 +113,59 @@ def _columns(by: Any, y_true: ArrayLike, kept: Bools, cuts: Cuts) -> tuple[Segme
         if not by:
             raise InputError("by", "must hold at least one column", "the dict is empty")
         return tuple(_read(str(name), values, y_true, kept, cuts) for name, values in by.items())
-    given = column(by, "by")
-    if given.values.ndim == 2 and given.names is not None:
+    table = column(by, "by")
+    if table.values.ndim == 2 and table.names is not None:
         # One by one, since an array of the whole frame would turn numbers beside text into objects.
-        return tuple(_read(str(name), by[name], y_true, kept, cuts) for name in given.names)
-    if given.values.ndim == 2:
+        return tuple(_read(str(name), by[name], y_true, kept, cuts) for name in table.names)
+    if table.values.ndim == 2:
         return tuple(
             _read(f"column {j}", values, y_true, kept, cuts)
-            for j, values in enumerate(given.values.T)
+            for j, values in enumerate(table.values.T)
         )
     return (_read(str(getattr(by, "name", None) or "by"), by, y_true, kept, cuts),)
 
 
 def _read(name: str, values: Any, y_true: ArrayLike, kept: Bools, cuts: Cuts) -> SegmentColumn:
     refuse_shuffled_index(y_true, {f"by[{name!r}]": values})
-    given = column(values, "by")
-    if given.values.ndim != 1 or given.values.shape[0] != kept.size:
-        got = f"{name!r} has shape {given.values.shape} and there are {kept.size:,} rows"
+    entries = column(values, "by")
+    if entries.values.ndim != 1 or entries.values.shape[0] != kept.size:
+        got = f"{name!r} has shape {entries.values.shape} and there are {kept.size:,} rows"
         raise InputError("by", "must have one entry per row", got)
-    if given.values.dtype.kind == "V":
+    if entries.values.dtype.kind == "V":
         raise InputError("by", "must hold names or numbers", f"{name!r} holds records")
-    gone = labels_missing(given)
-    gone = np.zeros(kept.size, dtype=bool) if gone is None else gone
-    found = _cut(name, given.values[kept], gone[kept], cuts)
-    if cuts[0] != "names" and np.array_equal(given.values, column(y_true, "y_true").values):
-        return found._replace(
-            note=f"{name!r} equals the labels: its segments say nothing about the scores."
-        )
-    return found
+    gone = labels_missing(entries)
+    if gone is None:
+        gone = np.zeros(kept.size, dtype=bool)
+    segments = _cut(name, entries.values[kept], gone[kept], cuts)
+    if cuts[0] != "names" and np.array_equal(entries.values, column(y_true, "y_true").values):
+        note = f"{name!r} equals the labels: its segments say nothing about the scores."
+        return segments._replace(note=note)
+    return segments
 
 
 def _continuous(numbers: NDArray[Any], whole_numbers: WholeNumbers) -> bool:
-    """Whether numbers are measurements rather than codes: many values, not whole or hardly ever repeated."""
-    some = np.unique(numbers[:1000])
-    if numbers.dtype.kind == "f" and some.size > _MOST_NUMBERS and (some != np.floor(some)).any():
+    """Whether numbers are measurements rather than codes.
+
+    These have many values, which are not whole or hardly ever repeated.
+    """
+    first = np.unique(numbers[:1000])
+    has_fractions = numbers.dtype.kind == "f" and bool((first != np.floor(first)).any())
+    if has_fractions and first.size > _MOST_NUMBERS:
         return True  # without sorting all of them
     distinct = np.unique(numbers).size
-    whole = numbers.dtype.kind in "iu" or bool((numbers == np.floor(numbers)).all())
-    codes = {"guess": distinct * _REPEATED <= numbers.size, "names": True, "measured": False}[
-        whole_numbers
-    ]
-    return distinct > _MOST_NUMBERS and not (whole and codes)
+    if distinct <= _MOST_NUMBERS:
+        return False
+    is_whole = numbers.dtype.kind in "iu" or bool((numbers == np.floor(numbers)).all())
+    if not is_whole or whole_numbers == "measured":
+        return True
+    return whole_numbers == "guess" and distinct * _REPEATED > numbers.size
 
 
 def _cut(name: str, values: NDArray[Any], gone: Bools, cuts: Cuts) -> SegmentColumn:
     there = values[~gone]
     note = ""
     edges = tuple[float, ...]()
-    if there.dtype.kind == "O" and all(type(one) in (int, float) for one in there):
+    if there.dtype.kind == "O" and all(type(value) in (int, float) for value in there):
         there = np.array(there.tolist(), dtype=np.float64)  # numbers beside a missing value
     if (
         there.dtype.kind == "f"
@@ -168,39 +177,39 @@ def _cut(name: str, values: NDArray[Any], gone: Bools, cuts: Cuts) -> SegmentCol
         weight = np.ones(there.size) if cuts[2] is None else cuts[2][~gone]
         inner, names, edges = number_groups(there.astype(np.float64), weight, cuts[1])
         is_text = (False,) * len(names)
-        note = f"{name!r} has many distinct numbers and was cut into {len(names)} groups of about equal size."
+        note = (
+            f"{name!r} has many distinct numbers and was cut into {len(names)} groups "
+            "of about equal size."
+        )
     else:
         if there.dtype.kind == "M" and (there == there.astype("datetime64[D]")).all():
             there = there.astype("datetime64[D]")
         inner, names, is_text = _distinct_texts(there)
-    names = tuple(
-        repr(one) if one == MISSING else one for one in names
-    )  # a text, which is not missing
+    # The text "(missing)" is a value like any other.
+    names = tuple(repr(value) if value == MISSING else value for value in names)
     code = np.full(values.size, len(names), dtype=np.int64)
     if gone.any():
         names = (*names, MISSING)
         is_text = (*is_text, False)
     code[~gone] = inner
-    return SegmentColumn(name, code, names, note, edges, is_text=tuple((one,) for one in is_text))
+    return SegmentColumn(name, code, names, note, edges, is_text=tuple((text,) for text in is_text))
 
 
 def _distinct_texts(values: NDArray[Any]) -> tuple[Ints, tuple[str, ...], tuple[bool, ...]]:
-    """The number of each value as text, and the texts, sorted.
+    """The number of each value, the values as text, sorted, and whether each was text.
 
-    Text that a number writes, too, is quoted.
-
-    The last answer is which of the values were text.
+    Text that is also the text of a number is quoted.
     """
     # Looking up a million texts takes a tenth of the time of sorting them.
     if values.dtype.kind in "OU":
         # Not an array of text, which drops NUL at the end.
         seen: dict[tuple[str, bool], int] = {}
-        keys = ((str(one), isinstance(one, str)) for one in values.tolist())
+        keys = ((str(value), isinstance(value, str)) for value in values.tolist())
         code = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), np.int64, values.size)
         distinct = list(seen)
     else:
-        found, code = np.unique(values, return_inverse=True)
-        distinct = [(text, False) for text in found.astype(str).tolist()]
+        ordered, code = np.unique(values, return_inverse=True)
+        distinct = [(text, False) for text in ordered.astype(str).tolist()]
     rank = {key: i for i, key in enumerate(sorted(set(distinct)))}
     names = tuple(
         repr(text) if is_text and (text, False) in rank else text for text, is_text in rank
@@ -212,7 +221,7 @@ def _distinct_texts(values: NDArray[Any]) -> tuple[Ints, tuple[str, ...], tuple[
 def number_groups(
     values: Any, weight: Any, groups: int = GROUPS
 ) -> tuple[Ints, tuple[str, ...], tuple[float, ...]]:
-    """The group of each number, of about equal weight, the names of the groups, and where each but the first begins."""
+    """Groups of about equal weight: that of each number, their names, and edges between them."""
     order = np.argsort(values)
     total = np.cumsum(weight[order], dtype=np.float64)
     last = np.searchsorted(total, np.arange(1, groups) * total[-1] / groups * (1 - 1e-12))
@@ -245,30 +254,37 @@ def short_edge(below: float, first: float) -> float:
 
 def crossing(columns: tuple[SegmentColumn, ...]) -> SegmentColumn:
     """The combinations of values that occur."""
-    distinct, code = np.unique(np.stack([one.code for one in columns]), axis=1, return_inverse=True)
-    pairs = [list(zip(columns, pair, strict=True)) for pair in distinct.T]
-    is_text: tuple[tuple[bool, ...], ...] = ()
-    if all(one.is_text for one in columns):
-        is_text = tuple(tuple(text for one, i in pair for text in one.is_text[i]) for pair in pairs)
+    codes = np.stack([column.code for column in columns])
+    distinct, code = np.unique(codes, axis=1, return_inverse=True)
+    knows_text = all(column.is_text for column in columns)
+    is_text = []
+    parts = []
+    for combination in distinct.T:
+        pairs = list(zip(columns, combination, strict=True))
+        parts.append(tuple(column.values[i] for column, i in pairs))
+        if knows_text:
+            is_text.append(tuple(text for column, i in pairs for text in column.is_text[i]))
     return SegmentColumn(
-        TIMES.join(one.name for one in columns),
-        code.reshape(-1),
-        values=tuple(joined(one.values[i] for one, i in pair) for pair in pairs),
+        name=TIMES.join(column.name for column in columns),
+        code=code.reshape(-1),
+        values=tuple(map(joined, parts)),
         crossed=len(columns),
-        is_text=is_text,
-        parts=tuple(tuple(one.values[i] for one, i in pair) for pair in pairs),
+        is_text=tuple(is_text),
+        parts=tuple(parts),
     )
 
 
 class GradeColumn(NamedTuple):
     """The grade of each row."""
 
-    names: tuple[
-        str, ...
-    ]  # the grades: the categories of an ordered categorical, or the values, sorted
-    code: Ints  # the number of the grade of each row that is kept
-    kept: Bools  # which of the rows have a grade
-    ordered: bool  # whether the names are in the order of a categorical
+    names: tuple[str, ...]
+    """The grades: the categories of an ordered categorical, or the values, sorted."""
+    code: Ints
+    """The number of the grade of each row that is kept."""
+    kept: Bools
+    """Whether each row has a grade."""
+    ordered: bool
+    """Whether the names are in the order of a categorical."""
 
     @property
     def dropped(self) -> int:
@@ -279,20 +295,20 @@ class GradeColumn(NamedTuple):
 def read_grades(grades: Any, y_true: ArrayLike, rows: Ints, *, drop: bool) -> GradeColumn:
     """Read ``grades=`` for some of the rows; with `drop`, rows without a grade are left out."""
     refuse_shuffled_index(y_true, {"grades": grades})
-    given = column(grades, "grades")
+    entries = column(grades, "grades")
     n = column(y_true, "y_true").values.shape[0]
-    if given.values.shape != (n,):
+    if entries.values.shape != (n,):
         raise InputError(
-            "grades", f"must have one entry per row ({n:,})", f"got shape {given.values.shape}"
+            "grades", f"must have one entry per row ({n:,})", f"got shape {entries.values.shape}"
         )
-    gone = labels_missing(given)
+    gone = labels_missing(entries)
     kept = np.ones(rows.size, dtype=bool) if gone is None else ~gone[rows]
     if gone is not None and not kept.all() and not drop:
         refuse_missing("grades", gone)
     if not kept.any():
         raise InputError("grades", "must not be missing in every row")
     seen: dict[Any, int] = {}
-    values = given.values[rows[kept]].tolist()
+    values = entries.values[rows[kept]].tolist()
     try:
         code = np.fromiter(
             (seen.setdefault(value, len(seen)) for value in values), np.int64, len(values)

@@ -5,10 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from trueness._input.columns import Column, column, refuse_bad, refuse_missing
+from trueness._input.columns import (
+    DROP_MISSING,
+    Column,
+    column,
+    refuse_bad,
+    refuse_missing,
+)
 from trueness._input.labels import check_pos_label, labels_missing
 from trueness._input.scores import numeric
-from trueness.errors import InputError
+from trueness.errors import InputError, Remedy
 from trueness.typing import ArrayLike, Bools, Floats
 
 _WORDS = "Write 1 for right and 0 for wrong"
@@ -22,19 +28,20 @@ def zero_one(
     gaps: bool = False,
     pos_label: Any = None,
     remedy: str = "",
+    if_missing: Remedy | str = DROP_MISSING,
 ) -> Floats:
     """A column of 0 and 1, or of two labels of which `pos_label` is 1; nan where a value is missing.
 
-    Without `gaps` missing values are an error.
+    Without `gaps` missing values are an error, with the remedy `if_missing`.
     """
-    given = one_column(values, name, n)
-    gone = _gaps(given)
+    read = one_column(values, name, n)
+    gone = _gaps(read)
     if gone.any() and not gaps:
-        refuse_missing(name, gone)
+        refuse_missing(name, gone, if_missing)
     if pos_label is not None:
-        return _events(given, gone, name, pos_label)
-    if given.values.dtype.kind in "US" or any(
-        isinstance(value, str | bytes) for value in _objects(given)
+        return _events(read, gone, name, pos_label)
+    if read.values.dtype.kind in "US" or any(
+        isinstance(value, str | bytes) for value in _objects(read)
     ):
         raise InputError(
             name,
@@ -42,7 +49,7 @@ def zero_one(
             "got text",
             remedy=f"{_WORDS}, or name the label that is 1 where there is `pos_label`.",
         )
-    numbers = np.where(gone, np.nan, numeric(given, name).values.astype(np.float64))
+    numbers = np.where(gone, np.nan, numeric(read, name).values.astype(np.float64))
     bad = ~gone & (numbers != 0) & (numbers != 1)
     if bad.any():
         refuse_bad(
@@ -56,7 +63,12 @@ def zero_one(
 
 
 def finite_numbers(
-    values: ArrayLike, name: str, n: int | None = None, *, gaps: bool = False
+    values: ArrayLike,
+    name: str,
+    n: int | None = None,
+    *,
+    gaps: bool = False,
+    if_missing: Remedy | str = DROP_MISSING,
 ) -> Floats:
     """A column of numbers; infinite ones are an error, and without `gaps` missing ones, too."""
     read = numeric(one_column(values, name, n), name)
@@ -65,7 +77,7 @@ def finite_numbers(
         numbers = np.where(read.missing, np.nan, numbers)
     gone = np.isnan(numbers)
     if gone.any() and not gaps:
-        refuse_missing(name, gone)
+        refuse_missing(name, gone, if_missing)
     infinite = np.isinf(numbers)
     if infinite.any():
         refuse_bad(name, "must be finite", infinite, "values are not, the first")
@@ -74,13 +86,13 @@ def finite_numbers(
 
 def one_column(values: ArrayLike, name: str, n: int | None = None) -> Column:
     """A vector with an entry per row."""
-    given = column(values, name)
-    shape = given.values.shape
+    read = column(values, name)
+    shape = read.values.shape
     if len(shape) != 1:
         raise InputError(name, "must have one value per row", f"got shape {shape}")
     if n is not None and shape[0] != n:
         raise InputError(name, f"must have one entry per row ({n:,})", f"got {shape[0]:,}")
-    return given
+    return read
 
 
 def _gaps(given: Column) -> Bools:

@@ -52,8 +52,8 @@ def _add_rows(
         return call(name, (*columns, table), *rows[0], *numbers)
     tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
     status = over_rows(name, rows, lambda i: (*columns, tables[i]), *numbers)
-    for own in tables[1:]:
-        table += own
+    for part in tables[1:]:
+        table += part
     return status
 
 
@@ -69,11 +69,11 @@ def encode_keys(start: Ints, text: Array, code: Codes, *known: Array) -> int:
 
 def events(p: Scores, y: Labels) -> tuple[int, int]:
     rows = shares(p.size, workers(p.size))
-    found = [c_int64() for _ in rows]
+    counts = [c_int64() for _ in rows]
     statuses = in_threads(
-        lambda i: call("count_events", (p, y), *rows[i], byref(found[i])), len(rows)
+        lambda i: call("count_events", (p, y), *rows[i], byref(counts[i])), len(rows)
     )
-    return every_fault(statuses), sum(part.value for part in found)
+    return every_fault(statuses), sum(part.value for part in counts)
 
 
 def weighted_bin_sums(
@@ -82,9 +82,9 @@ def weighted_bin_sums(
     rows = shares(p.size, workers(p.size) if table.nbytes <= _OWN_TABLE else 1)
     tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
     status = over_rows("weighted_bin_sums", rows, lambda i: (p, y, w, edges, tables[i]), uniform)
-    for own in tables[1:]:
-        reference.add_compensated(table, np.arange(table.shape[0]), own[:, :, 0])
-        table[:, :, 1] += own[:, :, 1]
+    for part in tables[1:]:
+        reference.add_compensated(table, np.arange(table.shape[0]), part[:, :, 0])
+        table[:, :, 1] += part[:, :, 1]
     return status
 
 
@@ -93,10 +93,10 @@ def sketch_sums(p: Scores, y: Labels, table: Ints, ends: Floats) -> int:
     tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
     reached = [ends] + [ends.copy() for _ in rows[1:]]
     status = over_rows("sketch_sums", rows, lambda i: (p, y, tables[i], reached[i]))
-    for own, own_ends in zip(tables[1:], reached[1:], strict=True):
-        table += own
-        np.minimum(ends[:, 0], own_ends[:, 0], out=ends[:, 0])
-        np.maximum(ends[:, 1], own_ends[:, 1], out=ends[:, 1])
+    for part, part_ends in zip(tables[1:], reached[1:], strict=True):
+        table += part
+        np.minimum(ends[:, 0], part_ends[:, 0], out=ends[:, 0])
+        np.maximum(ends[:, 1], part_ends[:, 1], out=ends[:, 1])
     return status
 
 
@@ -107,26 +107,26 @@ def mass_sums(
     cuts, low, high = np.full(ranks.size, np.nan), *np.full((2, ranks.size + 1), np.nan)
     grid = _Grid(p, ranks) if p.size >= _GRID_ROWS and ranks.size <= _GRID_RANKS else None
     if grid:
-        status, keys, at = grid.add_rows(p, y, table, moments)
+        status, keys, places = grid.add_rows(p, y, table, moments)
     else:
         status, keys = _pack_and_sort(p, y, np.empty((2, p.size + 1), np.uint64), 0, GRID_CELLS)
-        at = ranks - 1
+        places = ranks - 1
     if status or p.size == 0:
         return status, cuts, low, high, table
 
-    cuts[:] = _scores_of(keys[at])
-    ends = np.append(np.searchsorted(keys, keys[at] | np.uint64(1), "right"), keys.size)
+    cuts[:] = _scores_of(keys[places])
+    ends = np.append(np.searchsorted(keys, keys[places] | np.uint64(1), "right"), keys.size)
     call("key_sums", (keys, ends, table), moments)
 
     # A score follows the j-th cut wherever bin j+1 is not empty; elsewhere what is written is not
     # used.
     scores = _scores_of(keys)
     following = scores[np.minimum(ends[:-1], keys.size - 1)] if keys.size else np.empty(0)
-    least, greatest = (grid.least, grid.greatest) if grid else (scores[0], scores[-1])
+    lowest, greatest = (grid.least, grid.greatest) if grid else (scores[0], scores[-1])
     if grid:
         grid.look_up_following(p, ends[:-1], following)
     filled = table[:, :, 0].any(axis=1)
-    low[filled] = np.concatenate([[least], following])[filled]
+    low[filled] = np.concatenate([[lowest], following])[filled]
     high[filled] = np.concatenate([cuts, [greatest]])[filled]
     return status, cuts, low, high, table
 
@@ -171,25 +171,29 @@ class _Grid:
         tables = np.zeros((len(self.rows), table.shape[0] + 1, 2, 5), np.int64)
         statuses, keys = zip(*in_threads(work, len(self.rows)), strict=True)
         table += tables[:, :-1].sum(axis=0)
-        at = self.open_through - through[self.opened] + self.ranks - 1
+        places = self.open_through - through[self.opened] + self.ranks - 1
         collected = np.concatenate(keys)
-        return every_fault(statuses), _sort("sort_keys", collected, np.empty_like(collected)), at
+        return (
+            every_fault(statuses),
+            _sort("sort_keys", collected, np.empty_like(collected)),
+            places,
+        )
 
     def look_up_following(self, p: Scores, ends: Ints, following: Floats) -> None:
         """Correct the score after a cut if the next score lies in a cell that was not opened."""
         occupied = np.flatnonzero(self.total)
         after = np.searchsorted(occupied, self.opened, "right")
         next_cell = occupied[np.minimum(after, occupied.size - 1)]
-        asked = np.flatnonzero(
+        is_asked = np.flatnonzero(
             (ends == self.open_through) & (after < occupied.size) & ~self.is_open[next_cell]
         )
-        if asked.size == 0:
+        if is_asked.size == 0:
             return
         which = np.zeros(GRID_CELLS, np.uint16)
-        which[next_cell[asked]] = asked + 1
+        which[next_cell[is_asked]] = is_asked + 1
         lowest = np.full((len(self.rows), following.size + 1), np.inf)
         over_rows("grid_lowest", self.rows, lambda i: (p, which, lowest[i]))
-        following[asked] = lowest.min(axis=0)[which[next_cell[asked]]]
+        following[is_asked] = lowest.min(axis=0)[which[next_cell[is_asked]]]
 
 
 def cells(p: Scores, y: Labels) -> tuple[int, Floats, Ints, Ints]:
@@ -294,13 +298,13 @@ def residual_moments(p: Scores, y: Labels, table: Floats) -> int:
 
 
 def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:
-    found = np.empty(p.size, np.int64)
-    return _looked_up("ranks", (edges, p, _guide(edges, p), found)), found
+    result = np.empty(p.size, np.int64)
+    return _looked_up("ranks", (edges, p, _guide(edges, p), result)), result
 
 
 def steps(edges: Floats, values: Floats, p: Scores) -> tuple[int, Floats]:
-    found = np.empty(p.size)
-    return _looked_up("steps", (edges, values, p, _guide(edges, p), found)), found
+    result = np.empty(p.size)
+    return _looked_up("steps", (edges, values, p, _guide(edges, p), result)), result
 
 
 def _guide(edges: Floats, p: Scores) -> Ints:
@@ -398,9 +402,9 @@ def outcome_tables(trials: Ints, odds: Floats, mode: Ints, low: Ints, start: Int
 
 
 def outcomes(words: Codes, thresholds: Codes, start: Ints, low: Ints) -> NDArray[np.int32]:
-    found = np.empty(words.shape, np.int32)
-    call("outcomes", (words, thresholds, start, low, found))
-    return found
+    drawn = np.empty(words.shape, np.int32)
+    call("outcomes", (words, thresholds, start, low, drawn))
+    return drawn
 
 
 def softmax_derivatives(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int, Floats]:

@@ -72,7 +72,7 @@ def available() -> bool:
 def _function(name: str, n_arrays: int, *numbers: type) -> Any:
     function = _library[name]  # type: ignore[index]  # without a library nothing is called
     function.argtypes = [ctypes.c_void_p] * n_arrays + [
-        _TYPES.get(one, ctypes.c_void_p) for one in numbers
+        _TYPES.get(kind, ctypes.c_void_p) for kind in numbers
     ]
     function.restype = ctypes.c_int64
     return function

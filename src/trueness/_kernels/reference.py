@@ -134,12 +134,12 @@ def encode_keys(
     for i, (a, b) in enumerate(pairwise(start.tolist())):
         if raw[a:b] not in place:
             new = len(place)
-            at = known_start[len(place)]
-            if new == known_start.size - 1 or at + b - a > known_text.size:
+            end = known_start[len(place)]
+            if new == known_start.size - 1 or end + b - a > known_text.size:
                 return i
             known[0] = new + 1
-            known_start[new + 1] = at + b - a
-            known_text[at : at + b - a] = text[a:b]
+            known_start[new + 1] = end + b - a
+            known_text[end : end + b - a] = text[a:b]
             place[raw[a:b]] = new
         code[i] = place[raw[a:b]]
     return code.size
@@ -165,9 +165,9 @@ def weighted_bin_sums(
     n_bins = edges.size - 1
     every_bin = np.arange(min(n_bins, _PLAIN_SUM))
     for rows in _chunks(p.size, _PLAIN_SUM):
-        found = _score_faults(p[rows], edges) | _label_faults(y[rows]) | weight_faults(w[rows])
-        status |= found
-        if found:
+        faults = _score_faults(p[rows], edges) | _label_faults(y[rows]) | weight_faults(w[rows])
+        status |= faults
+        if faults:
             continue
         kept = w[rows] > 0
         weight = w[rows][kept]
@@ -331,9 +331,9 @@ def classwise_sums(P: Scores, y: Ints, n_bins: int, table: Ints, tolerance: floa
     first_bin = np.arange(n_classes) * n_bins
     status = 0
     for rows in _chunks(n, max(1, _CHUNK // max(1, n_classes))):
-        found = _simplex_faults(P[rows], y[rows], tolerance)
-        status |= found
-        if not found:
+        faults = _simplex_faults(P[rows], y[rows], tolerance)
+        status |= faults
+        if not faults:
             scores = P[rows].ravel()
             labels = (y[rows, None] == np.arange(n_classes)).ravel()
             where = _bin_of(scores, edges, uniform=True).reshape(-1, n_classes) + first_bin
@@ -352,9 +352,9 @@ def _each_chunk(
     """Hand each chunk of rows without faults to `add`; every fault of the others."""
     status = 0
     for rows in _chunks(p.size):
-        found = _score_faults(p[rows], edges) | _label_faults(y[rows])
-        status |= found
-        if not found:
+        faults = _score_faults(p[rows], edges) | _label_faults(y[rows])
+        status |= faults
+        if not faults:
             add(p[rows], y[rows], rows)
     return status
 
@@ -370,12 +370,12 @@ def _score_faults(p: Scores, edges: Floats | None = None) -> int:
     low = p.min()
     high = p.max()
     # Comparisons with nan are false, so nan ends up here too.
-    found = 0 if low >= 0 and high <= 1 else BAD_SCORE
+    faults = 0 if low >= 0 and high <= 1 else BAD_SCORE
     if edges is not None and not (low >= edges[0] and high <= edges[-1]):
         inside = p[(p >= 0) & (p <= 1)]
         if inside.size and not (inside.min() >= edges[0] and inside.max() <= edges[-1]):
-            found |= OUTSIDE_EDGES
-    return found
+            faults |= OUTSIDE_EDGES
+    return faults
 
 
 def _label_faults(y: Labels) -> int:
@@ -398,14 +398,14 @@ def weight_faults(w: Floats) -> int:
 
 
 def _simplex_faults(P: Scores, y: Ints, tolerance: float) -> int:
-    found = BAD_LABEL if y.size and (y.min() < 0 or y.max() >= P.shape[1]) else 0
+    faults = BAD_LABEL if y.size and (y.min() < 0 or y.max() >= P.shape[1]) else 0
     valid = ((P >= 0) & (P <= 1)).all(axis=1)
     if not valid.all():
-        found |= BAD_SCORE
+        faults |= BAD_SCORE
     distance = np.abs(P[valid].sum(axis=1, dtype=np.float64) - 1)
     if (distance <= tolerance).all():
-        return found
-    return found | BAD_SUM
+        return faults
+    return faults | BAD_SUM
 
 
 def _bin_of(p: Scores, edges: Floats, uniform: bool) -> NDArray[np.intp]:

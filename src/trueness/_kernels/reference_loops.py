@@ -28,14 +28,16 @@ def cell_sums(score: Floats, weight: Ints, events: Ints, start: Ints, table: Int
     Bin b holds the cells from start[b] up to start[b + 1]; together they hold all. The sums are
     added to `table`, as by :func:`trueness._kernels.reference.bin_sums` with moments.
     """
-    for at in range(0, score.size, _CHUNK):
-        few = slice(at, at + _CHUNK)
-        pieces = [part.astype(np.int64) for part in (*parts(score[few]), *square_parts(score[few]))]
-        own = np.clip(start, at, min(at + _CHUNK, score.size)) - at
-        filled = np.flatnonzero(own[1:] > own[:-1])
-        for label, n in enumerate((weight[few] - events[few], events[few])):
+    for begin in range(0, score.size, _CHUNK):
+        chunk = slice(begin, begin + _CHUNK)
+        pieces = [
+            part.astype(np.int64) for part in (*parts(score[chunk]), *square_parts(score[chunk]))
+        ]
+        local = np.clip(start, begin, min(begin + _CHUNK, score.size)) - begin
+        filled = np.flatnonzero(local[1:] > local[:-1])
+        for label, n in enumerate((weight[chunk] - events[chunk], events[chunk])):
             for column, terms in enumerate((n, *(n * piece for piece in pieces))):
-                table[filled, label, column] += np.add.reduceat(terms, own[filled])
+                table[filled, label, column] += np.add.reduceat(terms, local[filled])
 
 
 def float_sums(table: Ints) -> Floats:
@@ -104,11 +106,11 @@ def outcome_tables(trials: Ints, odds: Floats, mode: Ints, low: Ints, start: Int
     Probabilities outside the table are taken as 0.
     """
     cdf = np.empty(start[-1])
-    for n, ratio, middle, least, begin, end in zip(
+    for n, ratio, middle, lowest, begin, end in zip(
         trials, odds, mode, low, start[:-1], start[1:], strict=True
     ):
-        up = np.arange(middle, least + end - begin)
-        down = np.arange(middle, least, -1)
+        up = np.arange(middle, lowest + end - begin)
+        down = np.arange(middle, lowest, -1)
         above = np.cumprod(np.append(1.0, (n - up) * ratio / (up + 1)))
         below = np.cumprod(np.append(1.0, down / ((n - (down - 1)) * ratio)))
         total = np.cumsum(np.concatenate([below[:0:-1], above]))
@@ -123,12 +125,12 @@ def outcomes(words: Words, thresholds: Words, start: Ints, low: Ints) -> NDArray
     and `low` are its. If the word is equal to a threshold, the outcome is not decided: −1 minus the
     number of thresholds below is returned.
     """
-    found = np.empty(words.shape, np.int32)
-    for own, word, least, begin, end in zip(found, words, low, start[:-1], start[1:], strict=True):
+    drawn = np.empty(words.shape, np.int32)
+    for row, word, lowest, begin, end in zip(drawn, words, low, start[:-1], start[1:], strict=True):
         below = np.searchsorted(thresholds[begin:end], word, "left")
         equal = below < np.searchsorted(thresholds[begin:end], word, "right")
-        own[:] = np.where(equal, -1 - below, least + below)
-    return found
+        row[:] = np.where(equal, -1 - below, lowest + below)
+    return drawn
 
 
 def pava(weight: NDArray[Any], events: NDArray[Any]) -> Ints:
@@ -197,8 +199,8 @@ def block_pava(count: Ints, events: Ints, n_min: int, n_max: int) -> Ints:
         push(i, int(count[i]), int(events[i]))
         while len(starts) > 1:
             left, right = sizes[-2:]
-            both = left + right
-            if both <= n_min or (both <= n_max and sums[-2] * right >= sums[-1] * left):
+            pair = left + right
+            if pair <= n_min or (pair <= n_max and sums[-2] * right >= sums[-1] * left):
                 merge(len(starts) - 2)
             elif left >= n_min:
                 break
@@ -255,7 +257,7 @@ def _lower_hull(W: list[int], E: list[int]) -> list[int]:
 
 
 def _bridges(W: list[int], E: list[int], hull: list[int], unit: int) -> Ints:
-    found: list[tuple[int, int, int]] = []
+    bridges: list[tuple[int, int, int]] = []
     a = 0
     b = 0
     h = 0
@@ -271,8 +273,8 @@ def _bridges(W: list[int], E: list[int], hull: list[int], unit: int) -> Ints:
                 break
             b = c
             h = h + 1
-        found.append((j, a, b))
-    return np.array(found, np.int64).reshape(-1, 3).T.copy()
+        bridges.append((j, a, b))
+    return np.array(bridges, np.int64).reshape(-1, 3).T.copy()
 
 
 def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:
@@ -363,8 +365,8 @@ def _row_sums(powers: Floats) -> Floats:
     for start in range(0, n_classes, _TILE):
         part = np.zeros((n, _LANES))
         for i in range(start, min(start + _TILE, n_classes), _LANES):
-            few = powers[:, i : min(i + _LANES, n_classes)]
-            part[:, : few.shape[1]] += few
+            block = powers[:, i : min(i + _LANES, n_classes)]
+            part[:, : block.shape[1]] += block
         lanes += part
     while lanes.shape[1] > 1:
         half = lanes.shape[1] // 2
@@ -394,8 +396,8 @@ def softmax_derivatives(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int
         power = np.exp(beta * difference)
         total = power.sum(axis=1)
         mean = (difference * power).sum(axis=1) / total
-        own = difference[np.arange(total.size), y[rows]]
-        terms = [np.log(total) - beta * own, mean - own]
+        label_difference = difference[np.arange(total.size), y[rows]]
+        terms = [np.log(total) - beta * label_difference, mean - label_difference]
         difference -= mean[:, None]
         power /= total[:, None]
         with np.errstate(over="ignore", invalid="ignore"):

@@ -81,22 +81,22 @@ def weighted_quantiles(
     if weight.dtype.kind == "f":
         before = np.cumsum(weight) - weight
         place = np.maximum.accumulate(np.arange(values.size) * weight + last * before)
-        at = np.clip(
+        position = np.clip(
             np.searchsorted(place, wanted * place[-1], side="right") - 1, 0, max(0, last - 1)
         )
-        after = np.minimum(at + 1, last)
-        width = np.where(place[after] > place[at], place[after] - place[at], 1)
-        part = np.clip((wanted * place[-1] - place[at]) / width, 0, 1)
+        after = np.minimum(position + 1, last)
+        width = np.where(place[after] > place[position], place[after] - place[position], 1)
+        part = np.clip((wanted * place[-1] - place[position]) / width, 0, 1)
     else:
         reached = np.cumsum(weight)
         rank = wanted * (reached[-1] - 1)
         below = np.floor(rank).astype(
             reached.dtype
         )  # of the same type: else all of `reached` would be converted
-        at, after = (
+        position, after = (
             np.minimum(np.searchsorted(reached, r, side="right"), last) for r in (below, below + 1)
         )
         part = rank - below
-    low = of(values[at])
+    low = of(values[position])
     high = of(values[after])
     return np.asarray((1 - part) * low + part * high)

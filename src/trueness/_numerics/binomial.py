@@ -70,7 +70,7 @@ def binomial_rejections(
     scores = np.asarray(scores, np.float64)
     if alpha >= 1 or scores.size == 0:
         return np.ones(scores.size, np.bool_)
-    k, n, starts = (np.asarray(one, np.int64) for one in (k, n, starts))
+    k, n, starts = (np.asarray(numbers, np.int64) for numbers in (k, n, starts))
     margin = _margin(n, alpha)
     ends = np.append(starts[1:], scores.size)
 
@@ -86,7 +86,7 @@ def binomial_rejections(
         return np.where(p * n == k, 2, np.where(above, 4 - nearness, nearness))
 
     wanted = np.arange(1, 5)[:, np.newaxis]
-    low, high = (np.broadcast_to(one, (4, n.size)) for one in (starts, ends))
+    low, high = (np.broadcast_to(numbers, (4, n.size)) for numbers in (starts, ends))
     bounds = _first(low, high, lambda index: stage(index) >= wanted)
     sizes = np.diff(np.vstack([starts, bounds, ends]), axis=0).T.ravel()
     rejected = np.repeat(np.tile([True, False, False, False, True], n.size), sizes)
@@ -100,11 +100,11 @@ def _first(low: Ints, high: Ints, holds: Callable[[Ints], Bools]) -> Ints:
     """The first of the numbers from `low` up to `high` for which it holds, as it does from there on; or `high`."""
     while (low < high).any():
         middle = (low + high) // 2
-        found = holds(middle) | (
+        is_reached = holds(middle) | (
             low == high
         )  # where the search has ended, it may point past the end
-        low = np.where(found, low, middle + 1)
-        high = np.where(found, middle, high)
+        low = np.where(is_reached, low, middle + 1)
+        high = np.where(is_reached, middle, high)
     return low
 
 
@@ -120,24 +120,24 @@ def _tested_in_blocks(run: Ints, k: Ints, n: Ints, p: Floats, alpha: float) -> B
     chosen |= (
         np.arange(run.size) - np.repeat(first, np.diff(first, append=run.size))
     ) % _BLOCK == 0
-    at = np.flatnonzero(chosen)
-    side = _Side.of(k[at], n[at], p[at], run[at] % 2 == 1)
+    ends_of_runs = np.flatnonzero(chosen)
+    side = _Side.of(k[ends_of_runs], n[ends_of_runs], p[ends_of_runs], run[ends_of_runs] % 2 == 1)
     (end, doubtful), near = side.far_end(), side.near()
-    pair = np.flatnonzero(np.diff(run[at]) == 0)
-    above = run[at][pair] % 2
+    pair = np.flatnonzero(np.diff(run[ends_of_runs]) == 0)
+    above = run[ends_of_runs][pair] % 2
     rows = side.n[pair]
     outer = pair + above
     inner = pair + 1 - above
     margin = _margin(rows, alpha)
-    least = near[outer] + _at_most(end[outer] - doubtful[outer], rows, side.q[inner])
-    most = near[inner] + _at_most(end[inner] + doubtful[inner], rows, side.q[outer])
-    between = np.full(at.size, -1, np.int8)  # to be tested
-    between[pair] = np.where(most < alpha - margin, 1, np.where(least > alpha + margin, 0, -1))
-    found = between[np.cumsum(chosen) - 1]
-    found[at] = -1
-    open_ = np.flatnonzero(found < 0)
-    found[open_] = _tested(k[open_], n[open_], p[open_], alpha)
-    return np.asarray(found == 1)
+    lowest = near[outer] + _at_most(end[outer] - doubtful[outer], rows, side.q[inner])
+    highest = near[inner] + _at_most(end[inner] + doubtful[inner], rows, side.q[outer])
+    between = np.full(ends_of_runs.size, -1, np.int8)  # to be tested
+    between[pair] = np.where(highest < alpha - margin, 1, np.where(lowest > alpha + margin, 0, -1))
+    decided = between[np.cumsum(chosen) - 1]
+    decided[ends_of_runs] = -1
+    open_ = np.flatnonzero(decided < 0)
+    decided[open_] = _tested(k[open_], n[open_], p[open_], alpha)
+    return np.asarray(decided == 1)
 
 
 def _tested(k: Ints, n: Ints, p: Floats, alpha: float) -> Bools:
@@ -282,8 +282,8 @@ class Tables(NamedTuple):
         bits = rng.integers(0, 1 << 64, -(-size // 4), dtype=np.uint64).astype("<u8", copy=False)
         words = bits.view("<u2")[:size].astype(np.uint16, copy=False).reshape(-1, draws)
         whole = np.minimum(self.cdf, _UNIT - 1).astype(np.uint16)
-        found = _kernels.outcomes(words, whole, self.start, self.low)
-        flat = found.reshape(-1)
+        outcomes = _kernels.outcomes(words, whole, self.start, self.low)
+        flat = outcomes.reshape(-1)
         undecided = np.flatnonzero(flat < 0)
         entry = undecided // draws if draws else undecided
         rest = words.reshape(-1)[undecided] + rng.random(undecided.size)
@@ -293,19 +293,19 @@ class Tables(NamedTuple):
             start, self.start[entry + 1], lambda at: self.cdf[np.minimum(at, last)] > rest
         )
         flat[undecided] = self.low[entry] + after - start
-        return found
+        return outcomes
 
 
 def binomial_tables(n: Ints, p: Floats) -> Tables:
     """Tables of the numbers of successes in `n` trials of probability `p`."""
     low, high = _ends(n * p, n * p * (1 - p))
-    most = np.where(p > 0, np.minimum(high, n), 0).astype(np.int64)
-    least = np.where(p < 1, np.minimum(low, most), n).astype(np.int64)
-    start = np.concatenate([[0], np.cumsum(most - least)]).astype(np.int64)
+    top = np.where(p > 0, np.minimum(high, n), 0).astype(np.int64)
+    bottom = np.where(p < 1, np.minimum(low, top), n).astype(np.int64)
+    start = np.concatenate([[0], np.cumsum(top - bottom)]).astype(np.int64)
     odds = np.divide(p, 1 - p, out=np.ones(p.size), where=(p > 0) & (p < 1))
-    mode = np.clip(np.floor((n + 1) * p).astype(np.int64), least, most)
+    mode = np.clip(np.floor((n + 1) * p).astype(np.int64), bottom, top)
     return Tables(
-        least, start, _kernels.outcome_tables(n.astype(np.int64), odds, mode, least, start)
+        bottom, start, _kernels.outcome_tables(n.astype(np.int64), odds, mode, bottom, start)
     )
 
 

@@ -32,7 +32,7 @@ def cluster_sums(terms: Floats, cluster: Ints | None) -> Floats:
         return terms
     if terms.ndim == 1:
         return np.asarray(np.bincount(cluster, terms), np.float64)
-    return np.stack([np.bincount(cluster, each) for each in terms])
+    return np.stack([np.bincount(cluster, column) for column in terms])
 
 
 def squared_sums(terms: Floats, cluster: Ints | None) -> float:

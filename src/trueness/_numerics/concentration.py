@@ -126,8 +126,8 @@ def _worst(n: int, e: float, m: int, d: float) -> tuple[int, float]:
     if k.size == 0:
         return n, 0.0
     failures = _failures(n, k, m, e)
-    at = int(np.argmax(failures))
-    return int(k[at]), float(failures[at])
+    largest = int(np.argmax(failures))
+    return int(k[largest]), float(failures[largest])
 
 
 def _failures(n: int | Ints, k: Ints, m: int | Ints, e: float | Floats) -> Floats:
@@ -139,9 +139,9 @@ def _failures(n: int | Ints, k: Ints, m: int | Ints, e: float | Floats) -> Float
 
 def _zero_at(n: int, k: int, m: int, d: float, low: float, high: float) -> float:
     """Where the failure at k falls to d, from above: the float returned is at or beyond it."""
-    one = np.array([k])
+    count = np.array([k])
     while low < (middle := low + (high - low) / 2) < high:
-        low, high = (middle, high) if _failures(n, one, m, middle)[0] > d else (low, middle)
+        low, high = (middle, high) if _failures(n, count, m, middle)[0] > d else (low, middle)
     return high
 
 

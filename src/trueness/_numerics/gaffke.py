@@ -29,8 +29,8 @@ def gaffke_limit(values: Floats, shape: Floats, q: float) -> float:
     N. Gaffke, Three test statistics for a nonparametric one-sided hypothesis on the mean of a
     nonnegative variable, Mathematical Methods of Statistics 14 (2005), 451-467.
     """
-    some = shape > 0
-    values, shape = _pooled(values[some], shape[some])
+    has_weight = shape > 0
+    values, shape = _pooled(values[has_weight], shape[has_weight])
     low = float(values.min())
     high = float(values.max())
     if high - low <= 1e-12 * max(abs(low), abs(high)):
@@ -65,9 +65,9 @@ def _pooled(values: Floats, shape: Floats) -> tuple[Floats, Floats]:
     order = np.argsort(values, kind="stable")  # often a few sorted runs
     values = values[order]
     shape = shape[order]
-    most = values.size - _KEPT
-    pools = np.unique(np.linspace(0, most, _POOLS).astype(np.int64)[:-1])
-    start = np.concatenate([pools, np.arange(most, values.size)])
+    pooled_values = values.size - _KEPT
+    pools = np.unique(np.linspace(0, pooled_values, _POOLS).astype(np.int64)[:-1])
+    start = np.concatenate([pools, np.arange(pooled_values, values.size)])
     total = np.add.reduceat(shape, start)
     return np.add.reduceat(shape * values, start) / total, total
 

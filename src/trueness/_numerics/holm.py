@@ -25,6 +25,6 @@ def holm(pvalues: Floats) -> Floats:
 
 def holm_adjusted(pvalues: Sequence[float | None]) -> list[float | None]:
     """The same over the p-values that exist; the others stay None and are not counted."""
-    known = np.array([p for p in pvalues if p is not None], dtype=np.float64)
-    adjusted = iter(holm(known).tolist())
+    present = np.array([p for p in pvalues if p is not None], dtype=np.float64)
+    adjusted = iter(holm(present).tolist())
     return [None if p is None else next(adjusted) for p in pvalues]

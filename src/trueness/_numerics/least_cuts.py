@@ -22,34 +22,34 @@ def least_cuts(weight: Numbers, events: Numbers, error: Callable[[Any, Any], Any
     sums = np.concatenate([[0], np.cumsum(events)])
     # For the cells before `end`, with a last bin from `start` on: the least sum, and where the bin
     # before begins.
-    least = np.full((size, size + 1), np.inf)
+    lowest_cost = np.full((size, size + 1), np.inf)
     before = np.zeros((size, size + 1), dtype=np.int64)
     for start in range(size):
         n = weights[start + 1 :] - weights[start]
         k = sums[start + 1 :] - sums[start]
         cost = n * error(k, n)
         if start == 0:
-            least[0, 1:] = cost
+            lowest_cost[0, 1:] = cost
             continue
         earlier_rate = (sums[start] - sums[:start]) / (weights[start] - weights[:start])
         order = np.argsort(earlier_rate, kind="stable")
-        earlier = least[order, start]
+        earlier = lowest_cost[order, start]
         lowest = np.minimum.accumulate(earlier)
         # The bin before may be any of those whose rate is not above this one's.
         allowed = np.searchsorted(earlier_rate[order], k / n, side="right")
         last = np.maximum(allowed, 1) - 1
-        least[start, start + 1 :] = np.where(allowed > 0, cost + lowest[last], np.inf)
+        lowest_cost[start, start + 1 :] = np.where(allowed > 0, cost + lowest[last], np.inf)
         before[start, start + 1 :] = _first_of_lowest(earlier, lowest, order)[last]
-    return _trace(before.astype(np.int64, copy=False), int(np.argmin(least[:, size])))
+    return _trace(before.astype(np.int64, copy=False), int(np.argmin(lowest_cost[:, size])))
 
 
 def _first_of_lowest(values: Floats, lowest: Floats, start: Ints) -> Ints:
     """The smallest start among those with the lowest value so far: the fewest bins, if several cuts are as good."""
-    most = start.size + 1
+    beyond = start.size + 1
     steps_down = np.append(0, np.cumsum(lowest[1:] < lowest[:-1]))
     # A new lowest value forgets the starts before it, because it subtracts more than any start.
-    ranked = np.where(values == lowest, start, start.size) - steps_down * most
-    return np.asarray(np.minimum.accumulate(ranked) + steps_down * most)
+    ranked = np.where(values == lowest, start, start.size) - steps_down * beyond
+    return np.asarray(np.minimum.accumulate(ranked) + steps_down * beyond)
 
 
 def _trace(before: Ints, start: int) -> Ints:

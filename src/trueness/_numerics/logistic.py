@@ -148,13 +148,13 @@ def line_sums(
     """
     sums = np.zeros(5)
     for i in range(0, x.size, _BLOCK):
-        some = slice(i, i + _BLOCK)
-        z = x[some] - centre
+        block = slice(i, i + _BLOCK)
+        z = x[block] - centre
         eta = np.clip(slope * z + intercept, -_MOST_LOG_ODDS, _MOST_LOG_ODDS)
         odds_against = np.exp(-eta)
         q = 1 / (1 + odds_against)
-        expected = q if w is None else w[some] * q
-        residual = e[some] - expected
+        expected = q if w is None else w[block] * q
+        residual = e[block] - expected
         spread = expected * (odds_against * q)
         bent = spread * z
         sums += residual.sum(), residual @ z, spread.sum(), bent.sum(), bent @ z
@@ -199,19 +199,19 @@ def _line_of_many_rows(
     n, high, low = table[:, :, :3].sum(axis=1).T
     # Whole numbers cut what is below 2⁻⁵³.
     mean = np.clip(fixed_value(high, low) / n, 2.0**-54, 1 - 2.0**-53)
-    few = logits(mean), n.astype(np.float64), table[:, 1, 0].astype(np.float64)
+    pools = logits(mean), n.astype(np.float64), table[:, 1, 0].astype(np.float64)
     x = logits(score)
-    return _refined(few, lambda *line: line_sums(x, None, label, *line), fixed_slope)
+    return _refined(pools, lambda *line: line_sums(x, None, label, *line), fixed_slope)
 
 
 def log_likelihood(eta: Floats, weight: Floats, events: Floats) -> float:
     """Logarithm of the likelihood of events at log-odds `eta`."""
     total = 0.0
     for i in range(0, eta.size, _BLOCK):
-        some = slice(i, i + _BLOCK)
-        x = eta[some]
-        w = weight[some]
-        e = events[some]
+        block = slice(i, i + _BLOCK)
+        x = eta[block]
+        w = weight[block]
+        e = events[block]
         # Where labels agree with certain log-odds, nothing of them must be left over by rounding.
         total -= float(w @ np.log1p(np.exp(-np.abs(x))) + np.where(x > 0, w - e, -e) @ x)
     return total
@@ -232,7 +232,8 @@ def line_pools(
     )  # in pieces: a temporary of all cells costs more than the sums
     pieces = (slice(i, i + step) for i in range(0, x.size, step))
     sums = [
-        np.add.reduceat(w[some] * x[some], np.arange(0, x[some].size, length)) for some in pieces
+        np.add.reduceat(w[piece] * x[piece], np.arange(0, x[piece].size, length))
+        for piece in pieces
     ]
     return np.concatenate(sums) / weight, weight, events
 
@@ -253,21 +254,21 @@ def recalibration_shift(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) 
     scale = 2.0 ** -max(math.frexp(float(np.max(w, initial=0.0)))[1], -1000)
     if not (_present(e, w).any() and _present(w - e, w).any()):
         return math.nan
-    others = scale * np.maximum(w - e, 0)
+    non_events = scale * np.maximum(w - e, 0)
     e = scale * e
     if (x[1:] < x[:-1]).any():
         order = np.argsort(x, kind="stable")
         x = x[order]
         e = e[order]
-        others = others[order]
-    w = e + others
-    observed = math.log(float(np.sum(e))) - math.log(float(np.sum(others)))
+        non_events = non_events[order]
+    w = e + non_events
+    observed = math.log(float(np.sum(e))) - math.log(float(np.sum(non_events)))
     low = observed - float(np.max(x))
     high = observed - float(np.min(x))
     slack = 1e-9 * (1 + abs(low) + abs(high))  # rounding must not move the zero beyond the ends
 
     def balance(shift: float) -> float:
-        return _balance(x + shift, w, e, others)
+        return _balance(x + shift, w, e, non_events)
 
     return bracketed_root(balance, low - slack, high + slack, xtol=1e-13, rtol=1e-13)
 

@@ -74,12 +74,12 @@ def noninferiority(up: ArrayLike, down: ArrayLike, n: int, margin: float) -> Flo
     up, down = np.broadcast_arrays(np.asarray(up, np.float64), np.asarray(down, np.float64))
     z = score_statistic(up, down, n, margin)
     pvalue = np.asarray(ndtr(z))
-    few = (up + down <= FEW) | (n <= _ALL)
-    if n * margin < _MANY and few.any():
+    is_exact = (up + down <= FEW) | (n <= _ALL)
+    if n * margin < _MANY and is_exact.any():
         tails = _exact_tails(n, margin)
         place = np.searchsorted(tails.order, z - 1e-9)
         exact = tails.pvalue[np.minimum(place, tails.pvalue.size - 1)]
-        pvalue = np.where(few, np.maximum(pvalue, exact), pvalue)
+        pvalue = np.where(is_exact, np.maximum(pvalue, exact), pvalue)
     return np.asarray(np.minimum(pvalue, 1.0))
 
 
@@ -87,9 +87,9 @@ def noninferiority(up: ArrayLike, down: ArrayLike, n: int, margin: float) -> Flo
 def _exact_tails(n: int, margin: float) -> ExactTails:
     """Sums of trinomial probabilities over outcomes in the order of their score statistics."""
     expected = n if n <= _ALL else _SEARCHED
-    most = min(n, round(expected + 8 * math.sqrt(expected)) + 10)
-    up, down = (each.ravel() for each in np.indices((most + 1, most + 1), np.float64))
-    inside = up + down <= most
+    limit = min(n, round(expected + 8 * math.sqrt(expected)) + 10)
+    up, down = (counts.ravel() for counts in np.indices((limit + 1, limit + 1), np.float64))
+    inside = up + down <= limit
     up = up[inside]
     down = down[inside]
     z = score_statistic(up, down, n, margin)

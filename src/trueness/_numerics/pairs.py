@@ -102,10 +102,10 @@ class PairSums:
         of fewer than 5 rows.
         """
         n = self.n.astype(np.float64)
-        few = n < _TRUSTED
+        is_small = n < _TRUSTED
         with np.errstate(divide="ignore", invalid="ignore"):
-            own = (self.along / n**3 - self._square**2) * n / (n - 1)
-        along = np.where(few, implied / n**3, own)
+            unbiased = (self.along / n**3 - self._square**2) * n / (n - 1)
+        along = np.where(is_small, implied / n**3, unbiased)
         weight = n @ self._square
         mean = float(n @ along / weight) if weight > 0 else 0.0
         largest = float(np.linalg.eigvalsh(self.outer / self.total - self.matrix)[-1])
@@ -130,13 +130,14 @@ def pair_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> PairSums
     n, s, q, along = (
         np.concatenate(column)
         for column in zip(
-            *(_bin_sums(z[part], count[part], hits[part], at) for part, _, at in runs), strict=True
+            *(_bin_sums(z[part], count[part], hits[part], starts) for part, _, starts in runs),
+            strict=True,
         )
     )
     share = np.where(n >= 2, 1 / np.maximum(n - 1, 1), 0)
     outer, paired = np.zeros((2, k, k))
-    for part, bins, at in runs:
-        of_cell = np.repeat(share[bins], np.diff(np.append(at, part.stop - part.start)))
+    for part, bins, starts in runs:
+        of_cell = np.repeat(share[bins], np.diff(np.append(starts, part.stop - part.start)))
         outer += _outer(z[part], count[part], hits[part])
         paired += _outer(z[part], count[part] * of_cell, hits[part] * of_cell[:, None])
     return PairSums(n, s, q, along, outer, paired)
@@ -189,9 +190,9 @@ def null_moments(z: Floats, count: Numbers, first: Ints, s: Floats) -> tuple[flo
     """
     n = np.add.reduceat(count, first)
     joint, single, implied = np.empty((3, len(first)))
-    for part, bins, at in whole_runs(first, len(z), max(1, _ENTRIES // z.shape[1] ** 2)):
-        summed = _covariances(z[part], count[part], at)
-        single[bins] = _square_norms(z[part], count[part], at)
+    for part, bins, starts in whole_runs(first, len(z), max(1, _ENTRIES // z.shape[1] ** 2)):
+        summed = _covariances(z[part], count[part], starts)
+        single[bins] = _square_norms(z[part], count[part], starts)
         joint[bins] = (summed**2).sum(axis=(1, 2))
         implied[bins] = np.einsum("bi,bij,bj->b", s[bins], summed, s[bins])
     return _null_variance(n, joint, single), implied
@@ -301,11 +302,14 @@ def _both_squared(forms: Floats, a1: Floats, a2: Floats) -> Floats:
     ab = forms @ forms.T
     abb = forms @ (forms**2).T
     aabb = forms**2 @ (forms**2).T
-    one = np.multiply.outer(a1, a1)
+    first_squared = np.multiply.outer(a1, a1)
     two = np.multiply.outer(a1**2, a2)
     mixed = a1[:, None] * abb
     fourth = (
-        6 * one**2 + 6 * (two + two.T + 4 * one * ab) + 6 * np.multiply.outer(a2, a2) + 12 * ab**2
+        6 * first_squared**2
+        + 6 * (two + two.T + 4 * first_squared * ab)
+        + 6 * np.multiply.outer(a2, a2)
+        + 12 * ab**2
     )
     total: Floats = (fourth + 24 * (mixed + mixed.T) + 36 * aabb) / 24
     return total

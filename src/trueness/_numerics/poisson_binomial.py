@@ -68,11 +68,11 @@ def _transform(p: Floats, count: Ints, steps: NDArray[np.complex128]) -> NDArray
     single = p[count == 1]
     tied = p[count > 1]
     times = count[count > 1]
-    for at in range(0, single.size, rows):
-        total *= np.multiply.reduce(1 + single[at : at + rows, None] * steps, axis=0)
-    for at in range(0, tied.size, rows):
-        factors = 1 + tied[at : at + rows, None] * steps
-        total *= np.multiply.reduce(factors ** times[at : at + rows, None], axis=0)
+    for begin in range(0, single.size, rows):
+        total *= np.multiply.reduce(1 + single[begin : begin + rows, None] * steps, axis=0)
+    for begin in range(0, tied.size, rows):
+        factors = 1 + tied[begin : begin + rows, None] * steps
+        total *= np.multiply.reduce(factors ** times[begin : begin + rows, None], axis=0)
     return total
 
 
@@ -125,8 +125,8 @@ class Tails(NamedTuple):
         """
         shape = (-1, *[1] * (events.ndim - 1))
         length = np.diff(self.start).reshape(shape)
-        at = np.clip(events - self.first.reshape(shape), 0, length - 1)
-        return np.asarray(self.table[at + self.start[:-1].reshape(shape)])
+        places = np.clip(events - self.first.reshape(shape), 0, length - 1)
+        return np.asarray(self.table[places + self.start[:-1].reshape(shape)])
 
 
 def tails(p: Floats, count: Ints, starts: Ints) -> Tails:
@@ -139,17 +139,17 @@ def tails(p: Floats, count: Ints, starts: Ints) -> Tails:
     """
     trials = np.add.reduceat(count, starts)
     ends = np.append(starts[1:], p.size)
-    found: list[Distribution] = [Distribution(0, np.ones(1))] * starts.size
+    laws: list[Distribution] = [Distribution(0, np.ones(1))] * starts.size
     for small in _batches_of_size(trials):
         for group, pmf in zip(small, _convolved(p, count, starts[small], ends[small]), strict=True):
-            found[group] = Distribution(0, pmf[: trials[group] + 1])
+            laws[group] = Distribution(0, pmf[: trials[group] + 1])
     for group in np.flatnonzero(trials > _CONVOLVED):
-        some = slice(starts[group], ends[group])
-        found[group] = distribution(*_pooled(p[some], count[some]))
-    length = np.array([one.pmf.size + 2 for one in found])
-    table = np.concatenate([_two_sided(one.pmf) for one in found])
+        group_cells = slice(starts[group], ends[group])
+        laws[group] = distribution(*_pooled(p[group_cells], count[group_cells]))
+    length = np.array([law.pmf.size + 2 for law in laws])
+    table = np.concatenate([_two_sided(law.pmf) for law in laws])
     return Tails(
-        np.array([one.first - 1 for one in found]), np.concatenate([[0], np.cumsum(length)]), table
+        np.array([law.first - 1 for law in laws]), np.concatenate([[0], np.cumsum(length)]), table
     )
 
 
@@ -157,19 +157,19 @@ def _batches_of_size(trials: Ints) -> list[Ints]:
     """Groups of similar size, at most 128 trials, whose tables together fit in memory."""
     width = np.frexp(trials.astype(np.float64))[1]
     batches = []
-    for most in np.unique(width[trials <= _CONVOLVED]):
-        groups = np.flatnonzero((width == most) & (trials <= _CONVOLVED))
-        batches += np.array_split(groups, -(-groups.size * 2 ** int(most) // _BLOCK))
+    for width_of_batch in np.unique(width[trials <= _CONVOLVED]):
+        groups = np.flatnonzero((width == width_of_batch) & (trials <= _CONVOLVED))
+        batches += np.array_split(groups, -(-groups.size * 2 ** int(width_of_batch) // _BLOCK))
     return batches
 
 
 def _convolved(p: Floats, count: Ints, starts: Ints, ends: Ints) -> Floats:
     """The distribution of each group, one trial after another for all groups at once, padded with impossible trials."""
-    each = [np.repeat(p[a:b], count[a:b]) for a, b in zip(starts, ends, strict=True)]
-    padded = np.zeros((len(each), max(one.size for one in each)))
-    for row, one in zip(padded, each, strict=True):
-        row[: one.size] = one
-    pmf = np.zeros((len(each), padded.shape[1] + 1))
+    groups = [np.repeat(p[a:b], count[a:b]) for a, b in zip(starts, ends, strict=True)]
+    padded = np.zeros((len(groups), max(group.size for group in groups)))
+    for row, group in zip(padded, groups, strict=True):
+        row[: group.size] = group
+    pmf = np.zeros((len(groups), padded.shape[1] + 1))
     pmf[:, 0] = 1.0
     for i in range(padded.shape[1]):
         chance = padded[:, i, np.newaxis]

@@ -46,17 +46,19 @@ def integral(f: Function, breaks: Floats, *, tolerance: float = 1e-13) -> tuple[
         middle = (low + high) / 2
         left = _panel_sums(f, low, middle)
         right = _panel_sums(f, middle, high)
-        both = left + right
+        halves = left + right
         gap = np.abs(left + right - whole)
-        done = (gap <= tolerance * (size + np.abs(both).sum())) | (middle <= low) | (middle >= high)
+        done = (
+            (gap <= tolerance * (size + np.abs(halves).sum())) | (middle <= low) | (middle >= high)
+        )
         done |= halving == _HALVINGS - 1
         if np.count_nonzero(~done) > _OPEN:
             # Rounding, magnified by `f`, would be refined for ever: only the worst panels are
             # halved.
             done |= gap < np.partition(gap, -_OPEN)[-_OPEN]
-        value += float(both[done].sum())
+        value += float(halves[done].sum())
         error += float(gap[done].sum())
-        size += float(np.abs(both[done]).sum())
+        size += float(np.abs(halves[done]).sum())
         if done.all():
             break
         open_ = ~done

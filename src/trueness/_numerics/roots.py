@@ -34,8 +34,10 @@ def bracketed_root(
         tolerance = xtol + rtol * abs(best)
         if y == 0 or end_y == 0 or abs(end - x) <= tolerance:
             return best
-        least = 0.5 * tolerance / abs(end - x)
-        new = float(x + min(max(share, least), 1 - least) * (end - x))  # f may return NumPy numbers
+        shortest = 0.5 * tolerance / abs(end - x)
+        new = float(
+            x + min(max(share, shortest), 1 - shortest) * (end - x)
+        )  # f may return NumPy numbers
         new_y = f(new)
         if (new_y > 0) == (y > 0):
             third = x

@@ -63,9 +63,9 @@ class NestedRuns:
     def _join_pairs(self, first: Ints, start: Ints, node: Ints) -> tuple[Ints, Ints]:
         """Join every second run with its neighbour, where both belong to one run of the partition."""
         group = np.searchsorted(first, start, side="right")
-        at = np.arange(start.size)
-        rank = at - np.searchsorted(group, group)
-        even = at[rank % 2 == 0]
+        pairs = np.arange(start.size)
+        rank = pairs - np.searchsorted(group, group)
+        even = pairs[rank % 2 == 0]
         joined = np.append(group[1:], -1)[even] == group[even]
         left = even[joined]
         new = slice(self.nodes, self.nodes + left.size)

@@ -84,7 +84,7 @@ def shrink(
     observed = _sums(code, np.where(inside, events, 0.0))
     movable = _sums(code, moving)
     mu = _common_shift(observed.sum(), movable.sum(), expected, total.size)
-    at_mu, information = (effective * one for one in expected(np.full(total.size, mu)))
+    at_mu, information = (effective * column for column in expected(np.full(total.size, mu)))
     information = np.maximum(information, _TINY)
     share, variance, tau = _given_scores(effective * observed - at_mu, information)
     precision = information * share / np.maximum(1 - share, _TINY)
@@ -103,7 +103,7 @@ def _common_shift(observed: float, movable: float, expected: _Expected, segments
     goal = min(max(observed, 0.5), movable - 0.5) if movable > 1 else movable / 2
     mu = 0.0
     for _ in range(_STEPS):
-        events, slope = (float(one.sum()) for one in expected(np.full(segments, mu)))
+        events, slope = (float(column.sum()) for column in expected(np.full(segments, mu)))
         step = float(np.clip((goal - events) / max(slope, _TINY), -_LARGEST_STEP, _LARGEST_STEP))
         mu += step
         if abs(step) < _PRECISE:

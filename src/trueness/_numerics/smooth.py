@@ -69,13 +69,13 @@ def smooth_errors(samples: Sequence[Residuals]) -> list[tuple[float, float]]:
     """:func:`smooth_error` of each sample; small ones together take a fraction of the time."""
     deposits = [sample.deposit(sample.fewest_points) for sample in samples]
     sizes = [deposit.size for deposit in deposits]
-    found: list[tuple[float, float]] = [(0.0, 0.0)] * len(samples)
+    refined: list[tuple[float, float]] = [(0.0, 0.0)] * len(samples)
     for size in sorted(set(sizes)):
-        alike = [i for i, own in enumerate(sizes) if own == size]
+        alike = [i for i, grid_size in enumerate(sizes) if grid_size == size]
         errors = _fixed_points(np.stack([deposits[i] for i in alike]))
         for i, error in zip(alike, errors, strict=True):
-            found[i] = _refined(samples[i], size, error)
-    return found
+            refined[i] = _refined(samples[i], size, error)
+    return refined
 
 
 class Residuals:
@@ -162,7 +162,7 @@ class KernelMeans:
 
     def _smooth(self, columns: _Columns) -> list[Floats]:
         deposits = _deposits(self.p, columns, _FINE)
-        fine = (dct(dct(one) / (2 * self.total) * self.fade, type=3) for one in deposits)
+        fine = (dct(dct(deposit) / (2 * self.total) * self.fade, type=3) for deposit in deposits)
         return [np.asarray(values.reshape(self.n_points, -1).mean(axis=1)) for values in fine]
 
 
@@ -254,7 +254,7 @@ class _Search:
 def _blurred_integrals(series: Floats, rows: Sequence[int], widths: Sequence[float]) -> Floats:
     """The integrals of some rows, each at a width of its own and on as many midpoints as the width needs."""
     sizes = np.array([_enough_points(width, _FEWEST_VALUES) for width in widths])
-    found = np.empty(len(sizes))
+    integrals = np.empty(len(sizes))
     for enough in np.unique(sizes):
         alike = np.flatnonzero(sizes == enough)
         n_points = min(int(enough), series.shape[1])
@@ -263,8 +263,8 @@ def _blurred_integrals(series: Floats, rows: Sequence[int], widths: Sequence[flo
         narrowest = _POINTS_PER_SIGMA / enough if enough < _MOST else 1e-9
         reach = int(min(n_points, _VANISHED / (np.pi * narrowest) + 1))
         terms = series[:, :reach][np.asarray(rows)[alike]]
-        found[alike] = _integrals(terms, np.asarray(widths)[alike], n_points)
-    return found
+        integrals[alike] = _integrals(terms, np.asarray(widths)[alike], n_points)
+    return integrals
 
 
 def _integrals(terms: Floats, widths: Floats, n_points: int) -> Floats:
@@ -298,9 +298,9 @@ def _deposits(p: NDArray[Any], columns: _Columns, n_points: int) -> list[Floats]
     """
     table = np.zeros((len(columns(slice(0))), n_points + 1, 4))
     for i in range(0, p.size, _BLOCK):
-        few = slice(i, i + _BLOCK)
+        block = slice(i, i + _BLOCK)
         _kernels.grid_moments(
-            np.ascontiguousarray(p[few]), np.ascontiguousarray(columns(few), np.float64), table
+            np.ascontiguousarray(p[block]), np.ascontiguousarray(columns(block), np.float64), table
         )
     return [_spread(moments.T, n_points) for moments in table]
 
@@ -348,12 +348,12 @@ class Loess(NamedTuple):
         t = (x - v[i]) / width
         t = np.where((t < 0) | (t > 1), np.nan, t)
         rows = np.arange(x.size)
-        found = np.zeros((x.size, 2 * v.size))
-        found[rows, i] = (1 + 2 * t) * (1 - t) ** 2
-        found[rows, i + 1] = t * t * (3 - 2 * t)
-        found[rows, v.size + i] = width * t * (1 - t) ** 2
-        found[rows, v.size + i + 1] = width * t * t * (t - 1)
-        return found
+        matrix = np.zeros((x.size, 2 * v.size))
+        matrix[rows, i] = (1 + 2 * t) * (1 - t) ** 2
+        matrix[rows, i + 1] = t * t * (3 - 2 * t)
+        matrix[rows, v.size + i] = width * t * (1 - t) ** 2
+        matrix[rows, v.size + i + 1] = width * t * t * (t - 1)
+        return matrix
 
 
 def loess(x: Floats, weight: Numbers) -> Loess:
@@ -379,16 +379,16 @@ def _vertices(x: Floats, weight: Numbers) -> Floats:
     reached = np.concatenate([[0], np.cumsum(weight)])
     whole = weight.dtype.kind == "i"
     total = float(reached[-1])
-    most = math.floor(total * SPAN * _CELL) if whole else total * SPAN * _CELL
+    limit = math.floor(total * SPAN * _CELL) if whole else total * SPAN * _CELL
     low = float(x[0])
     high = float(x[-1])
     margin = _MARGIN * max(high - low, 1e-3 * max(abs(low), abs(high)) + 1e-30)
     ends = low - margin, high + margin
-    found = set(ends)
+    vertices = set(ends)
     waiting = [(0.0, total, *ends)]
     while waiting:
         first, last, left, right = waiting.pop()
-        if last - first <= most:
+        if last - first <= limit:
             continue
         middle = (first + 1 + last) // 2 if whole else (first + last) / 2
         cell = int(np.searchsorted(reached, middle, side="left")) - 1
@@ -397,9 +397,9 @@ def _vertices(x: Floats, weight: Numbers) -> Floats:
         middle = _untied(middle, float(reached[cell]), float(reached[cell + 1]), first, last)
         cut = float(x[int(np.searchsorted(reached, middle, side="left")) - 1])
         if left < cut < right:
-            found.add(cut)
+            vertices.add(cut)
             waiting += [(first, middle, left, cut), (middle, last, cut, right)]
-    return np.array(sorted(found))
+    return np.array(sorted(vertices))
 
 
 def _untied(middle: float, below: float, above: float, first: float, last: float) -> float:

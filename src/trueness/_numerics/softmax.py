@@ -145,8 +145,10 @@ def _search(
         verdict = "separable"
         pull = _pull_of_smoothing(Z, y, w)
     elif Z.size >= _WORTH_SAMPLING:
-        some, some_y, some_w = (np.ascontiguousarray(rows[::_STRIDE]) for rows in (Z, y, w))
-        best = _search(some, some_y, some_w, ridge / _STRIDE, unit, _CLOSE)
+        sampled, sampled_y, sampled_w = (
+            np.ascontiguousarray(rows[::_STRIDE]) for rows in (Z, y, w)
+        )
+        best = _search(sampled, sampled_y, sampled_w, ridge / _STRIDE, unit, _CLOSE)
         start = best.value if best.verdict == "optimum" else start
     best = _minimise(lambda beta: _derivatives(Z, y, w, beta, pull, ridge, unit), start, tolerance)
     if best.verdict == "optimum":
@@ -157,8 +159,8 @@ def _search(
 def _all_on_top(Z: NDArray[Any], y: Ints) -> bool:
     """Whether each label's logit is the largest of its row; usually the first few rows decide."""
     for rows in (slice(0, 64), slice(64, None)):
-        own = Z[rows][np.arange(y[rows].size), y[rows]]
-        if (own < Z[rows].max(axis=1)).any():
+        label_score = Z[rows][np.arange(y[rows].size), y[rows]]
+        if (label_score < Z[rows].max(axis=1)).any():
             return False
     return True
 
@@ -180,7 +182,9 @@ def _derivatives(
     total = max(float(w.sum()) if w.size else float(y.size), sys.float_info.min)
     slope = slope + ridge * unit * (beta * unit - 1)
     curvature = curvature + ridge * unit * unit
-    return _Derivatives(*(float(one) / total for one in (slope + pull, curvature, third, fourth)))
+    return _Derivatives(
+        *(float(derivative) / total for derivative in (slope + pull, curvature, third, fourth))
+    )
 
 
 def _minimise(
@@ -189,22 +193,22 @@ def _minimise(
     """The β > 0 at which a convex loss is smallest, from a first guess."""
     low = 0.0
     high = math.inf
-    least = 0.0
+    lowest = 0.0
     before = math.inf
     for _ in range(_MAX_STEPS):
         here = at(beta)
         low, high = (beta, high) if here.slope < 0 else (low, beta)
-        if high <= least:
-            return InverseTemperature(least, "reversed")
+        if high <= lowest:
+            return InverseTemperature(lowest, "reversed")
         target = beta + _step(here)
-        if target <= 0 and least == 0:
+        if target <= 0 and lowest == 0:
             origin = at(0.0)
             spread = math.sqrt(origin.curvature)
             if spread == 0:
                 return InverseTemperature(1.0, "constant")
-            least = _LEAST / spread
+            lowest = _LEAST / spread
             if origin.slope >= 0:
-                return InverseTemperature(least, "reversed")
+                return InverseTemperature(lowest, "reversed")
         # Steps must shrink, or the bracket is halved (doubled while it has no end).
         shrinking = low <= target <= high and abs(target - beta) <= before / 2
         if not shrinking:
@@ -223,10 +227,10 @@ def _minimise(
         before = step if shrinking else math.inf
     # At a small β the curvature is nearly that at 0, so the bound is computed only where it could
     # matter.
-    if least == 0 and beta * math.sqrt(here.curvature) < 10 * _LEAST:
-        least = _LEAST / math.sqrt(at(0.0).curvature)
-    if beta < least:
-        return InverseTemperature(least, "reversed")
+    if lowest == 0 and beta * math.sqrt(here.curvature) < 10 * _LEAST:
+        lowest = _LEAST / math.sqrt(at(0.0).curvature)
+    if beta < lowest:
+        return InverseTemperature(lowest, "reversed")
     return InverseTemperature(beta, "optimum")
 
 
@@ -292,15 +296,17 @@ class FullMap:
             rows = slice(i, i + _ROWS)
             outer = (P[rows, :, None] * self._X[rows, None, :]).reshape(-1, n_classes * m)
             hessian -= outer.T @ (outer * w[rows, None])
-        for k, own in enumerate(self._grams(P * w[:, None])):
-            hessian[k * m : (k + 1) * m, k * m : (k + 1) * m] += own
+        for k, gram in enumerate(self._grams(P * w[:, None])):
+            hessian[k * m : (k + 1) * m, k * m : (k + 1) * m] += gram
         solve = _solver(hessian)
         return lambda G: np.asarray(solve(G.ravel()).reshape(G.shape))
 
     def _by_blocks(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
         """The second derivatives of each class alone."""
         grams = self._grams(P * (1 - P) * w[:, None])
-        solvers = [_solver(gram + np.diag(own)) for gram, own in zip(grams, ridge, strict=True)]
+        solvers = [
+            _solver(gram + np.diag(penalty)) for gram, penalty in zip(grams, ridge, strict=True)
+        ]
         return lambda G: np.array([solve(row) for solve, row in zip(solvers, G, strict=True)])
 
     def _by_mean_curvature(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
@@ -351,13 +357,13 @@ class DiagonalMap:
     def preconditioner(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
         curvature = P * (1 - P) * w[:, None]
         cross = np.einsum("ik,ik->k", curvature, self._X)
-        one = curvature.sum(axis=0) + ridge[:, 1]
+        first = curvature.sum(axis=0) + ridge[:, 1]
         two = np.einsum("ik,ik,ik->k", curvature, self._X, self._X) + ridge[:, 0]
         # The ridge keeps it from vanishing, but not from being lost in rounding.
-        determinant = np.maximum(one * two - cross * cross, 1e-12 * one * two)
+        determinant = np.maximum(first * two - cross * cross, 1e-12 * first * two)
         return lambda G: np.column_stack(
             [
-                (one * G[:, 0] - cross * G[:, 1]) / determinant,
+                (first * G[:, 0] - cross * G[:, 1]) / determinant,
                 (two * G[:, 1] - cross * G[:, 0]) / determinant,
             ]
         )
@@ -410,8 +416,8 @@ def multinomial_regression(
     promises to lower the objective by less than 1e-19.
     """
     w = w / w.sum()
-    at = _objective(linear, y, w, centre, ridge)
-    state = at(np.asarray(centre if start is None else start, np.float64))
+    objective = _objective(linear, y, w, centre, ridge)
+    state = objective(np.asarray(centre if start is None else start, np.float64))
     converged = False
     n_steps = 0
     while n_steps < max_steps and not converged:
@@ -419,7 +425,7 @@ def multinomial_regression(
         descent = float(np.sum(state.gradient * step))
         converged = -descent <= _CONVERGED_REGRESSION
         for _ in range(_MAX_HALVINGS):
-            trial = at(state.theta + step)
+            trial = objective(state.theta + step)
             # Near the optimum the loss is too flat to compare; Newton's step is still accurate.
             if trial.loss <= state.loss + 1e-4 * descent or abs(descent) < 1e-13:
                 break
@@ -428,10 +434,14 @@ def multinomial_regression(
         state = trial
         n_steps = n_steps + 1
     log_odds = linear(state.theta)
-    own = log_odds[np.arange(y.size), y].copy()
+    label_log_odds = log_odds[np.arange(y.size), y].copy()
     log_odds[np.arange(y.size), y] = -np.inf
     return Regression(
-        state.theta, state.loss, n_steps, converged, bool((own > log_odds.max(axis=1)).all())
+        state.theta,
+        state.loss,
+        n_steps,
+        converged,
+        bool((label_log_odds > log_odds.max(axis=1)).all()),
     )
 
 

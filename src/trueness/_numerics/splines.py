@@ -108,16 +108,16 @@ def fitted_probabilities(
 
     Nan if there is none.
     """
-    found = np.full(events.shape, np.nan)
+    fitted = np.full(events.shape, np.nan)
     waiting = np.arange(len(events))
     for candidate in _candidates(x, knots):
         columns = _columns(x, candidate)
         for rows in np.array_split(waiting, -(-waiting.size * x.size // _BLOCK)):
-            found[rows] = expit(_maximum_likelihood(columns, x, weight, events[rows]) @ columns.T)
-        waiting = waiting[np.isnan(found[waiting, 0])]
+            fitted[rows] = expit(_maximum_likelihood(columns, x, weight, events[rows]) @ columns.T)
+        waiting = waiting[np.isnan(fitted[waiting, 0])]
         if not waiting.size:
             break
-    return found
+    return fitted
 
 
 def _candidates(x: Floats, knots: Iterable[Floats]) -> Iterator[Floats]:

@@ -46,13 +46,15 @@ def interpolate(x: Floats, y: Floats, p: NDArray[Any]) -> Floats:
     base = np.concatenate([y[:1], y])
     top = np.concatenate([y, y[-1:]])
     rise = top - base
-    at = ranks(x, p)
-    out = base[at]
-    rising = np.flatnonzero((rise > 0)[at])  # few, where most points come in pairs of equal height
-    at = at[rising]
+    step = ranks(x, p)
+    out = base[step]
+    rising = np.flatnonzero(
+        (rise > 0)[step]
+    )  # few, where most points come in pairs of equal height
+    step = step[rising]
     # The fraction comes first: a slope would overflow where neighbours are closer than 1e-308.
-    fraction = (p[rising] - start[at]) / width[at]
-    out[rising] = np.minimum(base[at] + fraction * rise[at], top[at])
+    fraction = (p[rising] - start[step]) / width[step]
+    out[rising] = np.minimum(base[step] + fraction * rise[step], top[step])
     return out
 
 
@@ -68,9 +70,9 @@ def on_common_edges(edges: Sequence[Floats], values: Sequence[Floats]) -> tuple[
     union = np.sort(np.concatenate(edges), kind="stable")
     union = union[np.diff(union, prepend=-1.0) > 0]
     out = np.empty((len(edges), union.size + 1))
-    for row, own, levels in zip(out, edges, values, strict=True):
+    for row, row_edges, levels in zip(out, edges, values, strict=True):
         row[0] = levels[0]
-        row[1:] = levels[np.searchsorted(own, union, "right")]
+        row[1:] = levels[np.searchsorted(row_edges, union, "right")]
     return union, out
 
 
@@ -115,10 +117,10 @@ def corners(weight: Numbers, events: Numbers) -> Corners:
         np.frexp(total)[1]
     )  # total·2^shift < 2⁶¹; scaling by a power of two rounds nothing
     # Rounded separately, so that no cell can have more events than weight.
-    others, ones = (
+    non_events, ones = (
         _cumulative(np.rint(np.ldexp(x, shift))) for x in (np.maximum(weight - events, 0), events)
     )
-    return Corners(others + ones, ones, 1 << shift)
+    return Corners(non_events + ones, ones, 1 << shift)
 
 
 def venn_abers(score: Floats, diagram: Corners) -> Pair:

@@ -1,19 +1,17 @@
 """The first screen in words: the verdict, and how far off, where, what it costs, what to do."""
 
 import math
-import re
-import shlex
 from collections.abc import Sequence
 from typing import Any
 
 from trueness._assess.advice import OFF
-from trueness._numerics.holm import holm_adjusted
+from trueness._assess.page_parts import adjusted_pvalues
 from trueness._report.commands import fit_command, segment_command
-from trueness._report.records import Conclusion, Model, Provenance, Summary
 from trueness._text.numbers import level_percent, number, p_value, percent, points
 from trueness._text.strings import capitalized, quoted, uncapitalized
 from trueness.results import Verdict
 from trueness.results._first_screen import Answer
+from trueness.results._page import Command, Conclusion, Model, Provenance, Summary
 from trueness.results._remedies import Advice, Remedies, Remedy
 from trueness.results._verdict import Code
 from trueness.results._verdict_words import error, typical_error
@@ -28,7 +26,6 @@ CLAUSES: dict[Code, tuple[str, str]] = {
     "nearly-calibrated": ("is nearly calibrated", "are nearly calibrated"),
     "no-evidence": ("shows no miscalibration", "show no miscalibration"),
 }
-_POS_LABEL = re.compile(r" --pos-label ('[^']*'|\S+)")
 _TYPICAL = (
     "How far predictions are from the true rate: the root of the mean squared difference, "
     "corrected for chance (also called l2 calibration error). With 5 percentage points, "
@@ -279,15 +276,17 @@ def _action(model: Model, provenance: Provenance) -> Answer:
 
 def _command(model: Model, advice: Advice, origin: Provenance) -> str:
     """The lines to copy; empty if there are none."""
-    fit = origin.commands.get(model.name)
+    in_python = model.name not in origin.commands
+    command = origin.commands.get(model.name)
     if advice.kind == "check-labels" and model.verdict.doubt:
-        scores = origin.arguments.split(",")[0]
-        return _doubt_command(model.verdict.doubt, fit, scores, origin)
+        if in_python:
+            return _doubt_in_python(model.verdict.doubt, origin)
+        return _doubt_command(model.verdict.doubt, command, origin)
     if advice.kind == "need-rows":
-        return fit or ""
+        return "" if command is None else command.line("report")
     if advice.kind == "recalibrate-segment":
         return segment_command(advice.calibrator, origin, model.name)
-    if advice.kind == "correct-prior" and (model.remedies is None or fit is None):
+    if advice.kind == "correct-prior" and (model.remedies is None or in_python):
         weight = f"{advice.numbers['weight']:.3g}"
         return f"calibrated = tn.recalibrate.prior_correction(new_scores, weight={weight})"
     if advice.calibrator is None:
@@ -295,20 +294,21 @@ def _command(model: Model, advice: Advice, origin: Provenance) -> str:
     return fit_command(advice.calibrator, origin, model.name)
 
 
-def _doubt_command(doubt: str, fit: str | None, scores: str, origin: Provenance) -> str:
-    """How to see whether labels or columns were confused."""
+def _doubt_in_python(doubt: str, origin: Provenance) -> str:
+    """How to see whether labels or columns were confused, in Python."""
+    scores = origin.arguments.split(",")[0]
     if doubt == "confidence":
-        if fit is not None:
-            return ""
         return f"tn.report(y_true == y_predicted, {scores})"
     if origin.other is None:
         return ""
-    if fit is None:
-        return f"tn.report(y_true, {scores}, pos_label={origin.other!r})"
-    if not fit:
+    return f"tn.report(y_true, {scores}, pos_label={origin.other!r})"
+
+
+def _doubt_command(doubt: str, command: Command | None, origin: Provenance) -> str:
+    """The same on the command line, which cannot compare labels with predicted ones."""
+    if doubt == "confidence" or origin.other is None or command is None:
         return ""
-    again = _POS_LABEL.sub("", fit.replace("trueness fit", "trueness report", 1))
-    return f"{again} --pos-label {shlex.quote(str(origin.other))}"
+    return command.line("report", pos_label=str(origin.other))
 
 
 def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
@@ -332,11 +332,6 @@ def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
         doubt=verdict.doubt,
         all_rows=verdict.all_rows,
     )
-
-
-def adjusted_pvalues(models: Sequence[Model]) -> list[float | None]:
-    """The p-values of the tests of all rows, adjusted for the number of models by Holm's method."""
-    return holm_adjusted([model.summary.pvalue for model in models])
 
 
 def overall_conclusion(models: Sequence[Model], alpha: float = 1) -> Conclusion:

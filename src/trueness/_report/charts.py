@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trueness._report.records import Axes, Blocks, Explorer, FlexibleCurve
 from trueness._text.numbers import (
     bin_name,
     count,
@@ -26,6 +25,7 @@ from trueness._text.numbers import (
 )
 from trueness.results import Series
 from trueness.results._first_screen import Picture
+from trueness.results._page import Axes, Blocks, Explorer, FlexibleCurve
 from trueness.results._remedies import Course
 from trueness.typing import Floats
 

@@ -3,42 +3,57 @@
 import inspect
 import re
 import shlex
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
 import trueness
-from trueness._report.records import Provenance
+from trueness.results._page import Provenance
 
 _MAP = "map.json"
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".npz")
 
 
 def fit_command(calibrator: Any, origin: Provenance, model: str) -> str:
-    """How to fit the map and to apply it: as shell commands if the rows came from a file."""
-    fit = origin.commands.get(model)
-    cluster = origin.cluster if type(calibrator).__name__ == "AutoCalibration" else ""
-    if fit == "":
-        return ""
-    if fit is None:
+    """How to fit the map and to apply it: as shell commands if the rows were read by one."""
+    takes_clusters = type(calibrator).__name__ == "AutoCalibration"
+    if model not in origin.commands:
+        cluster = origin.cluster if takes_clusters else ""
         arguments = ", ".join(filter(None, [origin.arguments, cluster]))
         fit = f"calibrator = {in_python(calibrator)}.fit({arguments})"
         return f"{fit}\ncalibrated = calibrator.predict(new_scores)"
-    suffix = PurePath(origin.file or "").suffix
-    if suffix not in _SUFFIXES:
-        suffix = ".csv"
+    command = origin.commands[model]
+    if command is None:
+        return ""
+    words = [command.line("fit")]
+    if takes_clusters and command.cluster is not None:
+        words.append(shlex.join(["--cluster", command.cluster]))
+    words.append(as_options(calibrator))
+    suffix = _suffix(origin)
     apply = f"trueness apply new{suffix} --calibrator {_MAP} -o calibrated{suffix}"
-    return f"{f'{fit} {cluster}'.rstrip()} {as_options(calibrator)} -o {_MAP}\n{apply}"
+    return f"{' '.join(words)} -o {_MAP}\n{apply}"
 
 
 def segment_command(calibrator: Any, origin: Provenance, model: str) -> str:
     """The same for the rows of one segment, which are to be selected first."""
-    command = fit_command(calibrator, origin, model)
-    file = origin.file or ""
     if model not in origin.commands:
-        return command and f"# y_prob, y_true: the rows of this segment alone\n{command}"
-    part = f"segment{PurePath(file).suffix}"
-    command = command.replace(f" {shlex.quote(file)} ", f" {part} ", 1)
-    return command and f"# {part}: the rows of this segment alone\n{command}"
+        command = fit_command(calibrator, origin, model)
+        return f"# y_prob, y_true: the rows of this segment alone\n{command}"
+    all_rows = origin.commands[model]
+    if all_rows is None:
+        return ""
+    part = f"segment{_suffix(origin)}"
+    of_part = replace(origin, commands={model: replace(all_rows, files=(part,))})
+    command = fit_command(calibrator, of_part, model)
+    return f"# {part}: the rows of this segment alone\n{command}"
+
+
+def _suffix(origin: Provenance) -> str:
+    """The suffix of a file of the same format."""
+    suffix = PurePath(origin.file or "").suffix
+    if suffix in _SUFFIXES:
+        return suffix
+    return ".csv"
 
 
 def in_python(calibrator: Any) -> str:

@@ -1,66 +1,49 @@
 """Compute the contents of a report, each number by the public function that a user would call."""
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
-
-import numpy as np
+from typing import Any
 
 from trueness._assess.advice import advise
 from trueness._assess.asked import Asked
 from trueness._assess.notes import Notes, collect_warnings
+from trueness._assess.page_decisions import decisions
+from trueness._assess.page_parts import (
+    page_clusters,
+    page_comparison,
+    page_explorers,
+    page_segments,
+    page_slices,
+)
+from trueness._assess.page_pictures import isotonic_blocks, offered
+from trueness._assess.page_subject import Options, Subject, are_paired
+from trueness._assess.page_summary import (
+    ALPHA,
+    calibration_curve,
+    summarize,
+    top_k,
+    validation_panel,
+)
 from trueness._assess.picture import first_picture
 from trueness._assess.where import Grounds, where
-from trueness._input.segment_columns import SegmentColumn
 from trueness._level import Level
-from trueness._numerics.clustered import effective_number
 from trueness._report.answers import answer_questions, conclusion, overall_conclusion
-from trueness._report.decisions import decisions
-from trueness._report.pictures import explorer, isotonic_blocks, offered
-from trueness._report.records import (
-    Clusters,
-    Contents,
-    Explorer,
-    Model,
-    Provenance,
-    Segments,
-    Settings,
-)
-from trueness._report.statements import answers_on_statement, are_paired
-from trueness._report.subject import Groups, Options, Subject
-from trueness._report.summary import ALPHA, calibration_curve, summarize, top_k, validation_panel
-from trueness._tally.evidence import Evidence, Sums
-from trueness._tally.rows_or_sums import tally_of
-from trueness._tally.rules import BinRule
-from trueness._tally.tally import Binned
+from trueness._report.statements import answers_on_statement
 from trueness._text.numbers import level_percent, rule_in_words
 from trueness._version import __version__
 from trueness.errors import quietly
-from trueness.infer.comparison._compare import compare_of
-from trueness.measure import ece
-from trueness.recalibrate._segment import advice
-from trueness.results import Judge, Series, Slices
-from trueness.results import Segments as Tested
-from trueness.typing import Ints
+from trueness.results import Judge, Series
+from trueness.results._page import (
+    Contents,
+    Model,
+    Provenance,
+    Settings,
+)
 
-_By: TypeAlias = tuple[SegmentColumn, ...]
-_Tested = TypeVar("_Tested", Tested, Slices)
 _STEPS = 6
 _WORST = 3
-_MOST_VIEWS = 24
-_MOST_SLICES = 40
-_CONSIDERED = (
-    "verdict",
-    "confidence sets",
-    "test",
-    "segments",
-    "gain of a calibrator",
-    "folds",
-    "decisions",
-)
-_IGNORED = ("noise floors", "TCE", "intervals of bins", "flagged bins", "test-based diagram")
 
 
 def compute_contents(
@@ -104,15 +87,9 @@ def compute_contents(
     differences = None
     are_models = len(models) > 1 and subject.source == "rows" and subject.view != "multilabel"
     if are_models and are_paired(subject.models):
-        ask = partial(
-            compare_of,
-            subject.models,
-            "squared_ece",
-            level=options.level,
-            seed=options.seed,
-            choose=True,
+        differences = notes.attempt(
+            "The comparison", partial(page_comparison, subject.models, options)
         )
-        differences = notes.attempt("The comparison", ask)
     progress(next(done), total)
     return Contents(
         title=title or "Calibration report",
@@ -124,7 +101,7 @@ def compute_contents(
         omitted=_omitted(subject, models),
         verdict=overall_conclusion(models, options.alpha if subject.view == "multilabel" else 1),
         rows=subject.counts,
-        clusters=_clusters(subject.cluster, len(models), subject.counts.classes is not None),
+        clusters=page_clusters(subject.cluster, len(models), subject.counts.classes is not None),
         settings=settings,
         models=models,
         comparison=differences,
@@ -161,12 +138,13 @@ def _model(
     data = a.view("confidence")
     with collect_warnings(notes):
         tally = data.tally  # what is unusual about the rows becomes a note
+        data.warn_few_clusters()
     step()
     shown, first = first_picture(data, rule, level, notes)
     step()
     summary = summarize(a, options, notes)
     step()
-    segments = _segments(together, rule, subject.groups.get(name, {}), subject.by)
+    segments = page_segments(together, rule, subject.groups.get(name, {}), subject.by)
     step()
     fixes = quietly(a.ask, "remedies")
     if fixes is None and data.dependent and data.events is None:
@@ -197,7 +175,7 @@ def _model(
         panel=panel,
         curve=None if panel is None else calibration_curve(data, options),
         segments=segments,
-        slices=_slices(together),
+        slices=page_slices(together),
         remedies=fixes,
         advice=advise(a, verdict, tested),
         decisions=decisions(
@@ -210,92 +188,13 @@ def _model(
         ),
         classes=classes,
         top_k=largest,
-        explorers=_explorers(data, classes, first, level, subject),
+        explorers=page_explorers(data, classes, first, level, subject),
         notes=tuple(notes.sentences),
     )
     step()
     place = where(Grounds(verdict, shown, tested, model.slices, classes, summary.brier))
     answers = answer_questions(model, provenance, place)
     return replace(model, answers=answers | answers_on_statement(verdict, answers))
-
-
-def _clusters(cluster: Ints | None, models: int, multiclass: bool) -> Clusters | None:
-    """The number of clusters, and which results account for them; None without clusters."""
-    if cluster is None:
-        return None
-    considered = [*_CONSIDERED]
-    if multiclass:
-        considered.append("classes")
-    if models > 1:
-        considered.append("comparison")
-    number = int(cluster.max()) + 1
-    return Clusters(number, effective_number(cluster), tuple(considered), _IGNORED)
-
-
-def _segments(a: Asked, rule: BinRule, groups: Groups, names: Any) -> Segments | None:
-    """Every segment of one model, measured and tested, the costliest first.
-
-    None without columns.
-    """
-    with collect_warnings(Notes()):  # the table shows which segments are small
-        tested: Tested | None = a.ask("segments")
-        if tested is None:
-            return None
-        if a.rows.columns:
-            tested = _advised(tested, a.view("confidence"), a.rows.columns)
-        errors = {}
-        for segment, sums in _segment_sums(a, groups, names):
-            errors[segment] = float(ece(sums, bins=rule))
-    rows = []
-    for row in tested.rows():
-        row.pop("weight", None)
-        rows.append(row | {"ece": errors[row["column"], row["value"]]})
-    return Segments(
-        tuple(rows), tested.joint_pvalue, tested.alpha, tested.assumptions, tested.notes
-    )
-
-
-def _slices(a: Asked) -> Slices | None:
-    """The worst slices of several columns.
-
-    None of one column, or where no slice has enough rows.
-    """
-    slices: Slices | None = quietly(a.possible, "slices", most=_MOST_SLICES)
-    if slices is None:
-        return None
-    return _advised(slices, a.view("confidence"), a.rows.slice_columns)
-
-
-def _advised(tested: _Tested, data: Evidence, by: _By) -> _Tested:
-    """Segments or slices with a note if a map by their columns lowers the held-out loss."""
-    columns: dict[str, Any] = {
-        column.name: np.array(column.values, dtype=object)[column.code]
-        for column in by
-        if not column.edges
-    }
-    sample = data.sample
-    notes: tuple[str, ...] = advice(
-        tested, sample.p, sample.y, columns, sample_weight=sample.w, cluster=data.cluster
-    )
-    return replace(tested, notes=(*tested.notes, *notes))
-
-
-def _segment_sums(a: Asked, groups: Groups, names: Any) -> Iterator[tuple[tuple[str, str], Sums]]:
-    """The sums of each segment by column and value."""
-    if groups:
-        of_value: dict[tuple[str, str], Any] = {}
-        for group, sums in groups.items():
-            for name_and_value in zip(names, group, strict=True):
-                of_value[name_and_value] = of_value.get(name_and_value, 0) + sums
-        yield from of_value.items()
-        return
-    sample = a.view("confidence").sample
-    for column in a.rows.columns:
-        order = np.argsort(column.code, kind="stable")
-        ends = np.cumsum(np.bincount(column.code, minlength=len(column.values)))
-        for value, rows in zip(column.values, np.split(order, ends[:-1]), strict=True):
-            weights = None if sample.w is None else sample.w[rows]
-            yield (column.name, value), tally_of(sample.at(rows, weights), "classwise")
 
 
 def _omitted(subject: Subject, models: tuple[Model, ...]) -> str:
@@ -312,23 +211,6 @@ def _omitted(subject: Subject, models: tuple[Model, ...]) -> str:
     if subject.source == "sketch":
         text += " It is from a sketch: rows count at the mean score of their cell."
     return text
-
-
-def _explorers(
-    data: Evidence, classes: Any, rule: BinRule, level: float, subject: Subject
-) -> tuple[Explorer, ...]:
-    """All rows, and the classes with the largest ECE, as many as a page of 2 MB can hold."""
-    sums = data.sums if isinstance(data.sums, Binned) else data.tally
-    assert sums is not None
-    name = "All rows" if data.classwise is None else "Top label"
-    views = [explorer(name, sums.parts[0], rule, level, top_label=subject.top_label)]
-    if data.classwise is not None:
-        names = list(map(str, data.classwise.classes or ()))
-        n_views = max(0, _MOST_VIEWS // len(subject.models) - 1)
-        for row in classes[:n_views]:
-            part = data.classwise.parts[names.index(row.label)]
-            views.append(explorer(f"Class {row.label}", part, rule, level))
-    return tuple(views)
 
 
 # A sentence on each term, in the order of the page.

@@ -13,7 +13,6 @@ from trueness._assess.advice import OFF
 from trueness._report.answers import CLAUSES
 from trueness._report.commands import as_options, in_python
 from trueness._report.decisions import decision_sentences
-from trueness._report.records import Contents, Model, Summary
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import (
     changed,
@@ -38,6 +37,7 @@ from trueness._text.strings import (
 )
 from trueness._text.table import Table
 from trueness.results._first_screen import Answer
+from trueness.results._page import Contents, Model, Summary
 from trueness.results._remedies import PRIOR_CORRECTION, Remedies, Remedy
 from trueness.results._verdict_words import STATES
 

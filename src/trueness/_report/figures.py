@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
+from trueness._assess.page_pictures import joint_axes
 from trueness._report.charts import (
     courses_chart,
     horizontal,
@@ -17,11 +18,10 @@ from trueness._report.charts import (
     title,
     vertical,
 )
-from trueness._report.pictures import joint_axes
-from trueness._report.records import Model
 from trueness._report.tables import shown_segments
-from trueness._text.numbers import count, points, ratio, signed, span
+from trueness._text.numbers import count, points, ratio, signed_with_limits, span
 from trueness._text.strings import shorten, visible
+from trueness.results._page import Model
 from trueness.results._remedies import Course
 
 _LINE = 21.0
@@ -30,6 +30,7 @@ _TOP = 4.0
 _LETTER = 7.2
 _TICK = 46.0  # room for one
 _REACH = 3.0  # limits farther out than this multiple of the farthest estimate are cut off
+_LEAST_RATIO = 0.005  # where smaller ones, and zero, are drawn
 _RATIO_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
@@ -63,7 +64,7 @@ class Scale(NamedTuple):
 
     def along(self, value: float) -> float:
         if self.ratios:
-            return math.log(max(value, 1e-9))
+            return math.log(max(value, _LEAST_RATIO))
         return self.times * value
 
 
@@ -125,9 +126,15 @@ def _gap_line(
     values = (value, low, high) if math.isfinite(high) else (value,)
     texts = points(*values)
     if sign:
-        texts = tuple(text if text.startswith("−") else f"+{text}" for text in texts)
+        texts = tuple(map(_with_sign, texts))
     limits = f" ({texts[1]} to {texts[2]})" if len(texts) > 1 else ""
     return Line(name, value, low, high, f"{texts[0]}{limits}", kind)
+
+
+def _with_sign(text: str) -> str:
+    if text.startswith("−") or not text.strip("0."):
+        return text
+    return f"+{text}"
 
 
 def _ratio_line(name: str, kind: str, value: float, low: float, high: float) -> Line:
@@ -247,7 +254,8 @@ def remedy_charts(model: Model) -> dict[str, str]:
     courses = [("before", fixes.before.course), (f"after {best.name}", best.course)]
     gains = []
     for remedy in fixes.after:
-        text = f"{signed(remedy.gain)} ({span(remedy.gain_low, remedy.gain_high, signed)})"
+        gain, low, high = signed_with_limits(remedy.gain, remedy.gain_low, remedy.gain_high)
+        text = f"{gain} ({low} to {high})"
         kind = "best" if remedy is best else ""
         gains.append(Line(remedy.name, remedy.gain, remedy.gain_low, remedy.gain_high, text, kind))
     scale = Scale("reduction of the Brier score")
@@ -325,6 +333,7 @@ def _ticks(low: float, high: float, scale: Scale, most: int) -> list[tuple[float
     if len(ratios) < _FEWEST_TICKS:
         multiples = _multiples(math.exp(low), math.exp(high), min(5, max(2, most)))
         ratios = [value for value in multiples if value > 0]
+    ratios = _apart(ratios, (high - low) / max(2, most))
     return [(math.log(value), f"{round(value, 9):g}") for value in ratios]
 
 
@@ -332,6 +341,20 @@ def _multiples(low: float, high: float, most: int) -> list[float]:
     """The multiples of a round number between two."""
     step = round_step(high - low, most)
     return [i * step for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def _apart(ratios: Sequence[float], distance: float) -> list[float]:
+    """The ratios whose logarithms are at least `distance` apart; that nearest to 1 is kept."""
+    if not ratios:
+        return []
+    kept = [min(ratios, key=lambda value: abs(math.log(value)))]
+    for value in sorted(ratios):
+        if math.log(value / kept[-1]) >= distance:
+            kept.append(value)
+    for value in sorted(ratios, reverse=True):
+        if math.log(kept[0] / value) >= distance:
+            kept.insert(0, value)
+    return kept
 
 
 def _line(line: Line, y: float, x: Callable[[float], float], left: float, right: float) -> str:

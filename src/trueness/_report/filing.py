@@ -7,11 +7,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from trueness._report import document
 from trueness._report.charts import curve_chart, reliability_chart
 from trueness._report.page import environment, part
-from trueness._report.records import Contents
 from trueness._report.tables import model_tables
 from trueness._text.numbers import level_percent, number, p_value, percent, span
 from trueness._text.table import Cell, Column, Kind, Table
 from trueness.results import Estimate, GradeTable, Stability
+from trueness.results._page import Contents
 
 Style: TypeAlias = Literal["credit", "clinical"]
 

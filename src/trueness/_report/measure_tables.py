@@ -9,22 +9,21 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from trueness._assess.remedies import AUTOMATIC
-from trueness._report.records import Model, Summary
 from trueness._text.numbers import (
     level_percent,
     number,
     p_value,
     percentage,
     points,
-    signed,
+    signed_with_limits,
     span,
 )
 from trueness._text.strings import capitalized
 from trueness._text.table import Cell, Column, Table
 from trueness.infer._catalogue import MEASURES
-from trueness.measure._slope import contradicted_in_words
 from trueness.results import Estimate
-from trueness.results._inference import INDEPENDENT_FLOOR
+from trueness.results._inference import INDEPENDENT_FLOOR, contradicted_in_words
+from trueness.results._page import Model, Summary
 
 Form: TypeAlias = Callable[[float], str]
 
@@ -258,11 +257,12 @@ def _gain_line(model: Model) -> _Line | None:
     if not measured:
         return None
     remedy = min(measured, key=lambda remedy: (remedy.name != AUTOMATIC, remedy.brier))
+    gain, low, high = signed_with_limits(remedy.gain, remedy.gain_low, remedy.gain_high)
     return _Line(
         "gain",
         "– gain on held-out rows",
-        signed(remedy.gain),
-        span(remedy.gain_low, remedy.gain_high, signed),
+        gain,
+        f"{low} to {high}",
         meaning=f"cross-fitted {remedy.name}",
     )
 

@@ -22,12 +22,12 @@ from trueness._report.figures import (
     segments_chart,
     slices_chart,
 )
-from trueness._report.records import Contents, Explorer, Model
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import level_percent, p_value, percentage, total
 from trueness._text.strings import json_ready, uncapitalized, visible, visible_lines
 from trueness._text.table import Column, Table
 from trueness.results._first_screen import Answer
+from trueness.results._page import Contents, Explorer, Model
 
 _FRAME_HEIGHT = 860
 _NUMBER = r"−?\d[\d,]*(?:\.\d+)?"
@@ -100,8 +100,16 @@ def environment() -> Any:
         "percent": level_percent,
         "visible": visible,
         "visible_lines": visible_lines,
+        "with_code": _with_code,
     }
     return templates
+
+
+def _with_code(text: str) -> Any:
+    """A note as HTML, with what stands between backticks as code."""
+    from markupsafe import Markup
+
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(visible(text))))
 
 
 def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:

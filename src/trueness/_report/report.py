@@ -14,27 +14,24 @@ import numpy as np
 
 from trueness._assess.asked import Asked
 from trueness._assess.assessment import Assessment, assess
-from trueness._assess.makers import MAKERS, joint_levels
+from trueness._assess.page_subject import (
+    Options,
+    Subject,
+    asked_of_rows,
+    asked_of_sums,
+    kept_bins,
+    read_sums,
+    require_same_labels,
+    subject_of,
+)
 from trueness._assess.picture import MOST_BINS
-from trueness._assess.rows import ModelRows
 from trueness._input.arguments import Seed, labels_and_scores, whole_seed
-from trueness._input.segment_columns import SegmentColumn, read_by
 from trueness._keywords import suggests_keywords
 from trueness._level import check_drawn_level, checked_level
 from trueness._progress import Progress, reporter
 from trueness._report.contents import compute_contents
 from trueness._report.document import brief, markdown, text
 from trueness._report.page import framed, page
-from trueness._report.records import Contents, Provenance, as_json
-from trueness._report.subject import (
-    Options,
-    Subject,
-    first_labels,
-    kept_bins,
-    read_rows,
-    read_sums,
-    subject_of,
-)
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.events import Events
@@ -44,8 +41,8 @@ from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule, blind_to
 from trueness._tally.tally import Parts
 from trueness._text.strings import visible_json
 from trueness.errors import InputError
-from trueness.infer.group._segment_rows import of_groups
 from trueness.results import Series
+from trueness.results._page import Contents, Provenance, as_json
 from trueness.results._statements import KINDS
 from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
@@ -315,6 +312,8 @@ def report(
             demand = "must be labels if scores or options of rows are passed"
             remedy = "An assessment has its rows, bins, level and seed."
             raise InputError("y_true", demand, "got an assessment", remedy=remedy)
+        first = next(iter(models.values()))
+        origin = replace(origin, label=first.asked.rows.labels.column or None)
         return report_assessments(
             models, origin=origin, intervals=intervals, title=title, progress=progress
         )
@@ -385,7 +384,7 @@ def _assessments(y_true: Any) -> dict[str, Assessment]:
     Empty if it is something else.
     """
     if isinstance(y_true, Assessment):
-        return {"scores": y_true}
+        return {y_true.asked.rows.labels.scores or "scores": y_true}
     if not isinstance(y_true, Mapping):
         return {}
     odd = [name for name, value in y_true.items() if not isinstance(value, Assessment)]
@@ -401,9 +400,9 @@ def report_assessments(
     models: Mapping[str, Assessment], *, origin: Provenance, **settings: Any
 ) -> Report:
     """The report of models that are being assessed, from the records that they hold."""
-    by_model = {name: asked.asked for name, asked in models.items()}
+    by_model = {name: assessment.asked for name, assessment in models.items()}
     first = next(iter(by_model.values()))
-    alike = {(asked.level, asked.seed, repr(asked.rule)) for asked in by_model.values()}
+    alike = {(asked.level, asked.seed, asked.rule) for asked in by_model.values()}
     if len(alike) > 1:
         demand = "must hold assessments of one level, one seed and the same bins"
         raise InputError("y_true", demand, f"got {alike}")
@@ -413,15 +412,36 @@ def report_assessments(
             raise InputError("y_true", "must be one assessment of sums", f"got {len(models)}")
         return report_sums(first.rows.given, origin=origin, bins=first.rule, **settings)
     options, rest = _checked(None, bins=first.rule, **settings)
+    require_same_labels(by_model)
+    return _report_of(by_model, options, origin, rest)
+
+
+def _report_of(
+    by_model: dict[str, Asked],
+    options: Options,
+    origin: Provenance,
+    rest: Mapping[str, Any],
+    notes: Sequence[str] = (),
+) -> Report:
+    """The report of rows of which something is asked."""
     subject = subject_of(by_model)
-    named = subject.first.classes is not None and first.rows.labels.named
-    arguments = _fit_arguments(subject, {"labels": ()} if named else {})
-    cluster = "" if subject.cluster is None else "cluster=cluster"
-    event = _event_name(subject)
+    first = next(iter(by_model.values()))
+    labels = first.rows.labels
+    subject = replace(subject, notes=(*notes, *subject.notes))
+    event = None if subject.event is None else str(subject.event)
     if subject.first.events is not None:
         event = KINDS[subject.first.events.kind].event
         origin = replace(origin, label=None)
-    origin = replace(origin, event=event, arguments=arguments, cluster=cluster, other=subject.other)
+    rows = subject.first.rows
+    has_clusters = subject.cluster is not None and rows is not None and not rows.pixels
+    origin = replace(
+        origin,
+        event=event,
+        arguments=_fit_arguments(subject, named=labels.named),
+        cluster="cluster=cluster" if has_clusters else "",
+        cluster_name=origin.cluster_name or labels.cluster,
+        other=subject.other,
+    )
     if subject.view == "multilabel":
         by_class = first.ask("classes")
         by_model = {name: by_class[name.removeprefix("label ")] for name in subject.models}
@@ -443,29 +463,17 @@ def report_rows(
 ) -> Report:
     """The report of rows that were read from `origin`; `settings` are those of every report."""
     options, rest = _checked(None, **settings)
-    subject = read_rows(y_true, y_prob, rows, cluster, rounded_to)
-    kept = subject.kept
-    assert kept is not None
-    subject = replace(subject, notes=(*notes, *subject.notes))
-    if cluster is not None and not origin.commands:
-        origin = replace(origin, cluster="cluster=cluster")
-    origin = replace(
-        origin,
-        event=_event_name(subject),
-        arguments=_fit_arguments(subject, rows),
-        cluster_name=origin.cluster_name or str(getattr(cluster, "name", None) or ""),
-        other=subject.other,
+    by_model = asked_of_rows(
+        y_true,
+        y_prob,
+        rows,
+        options,
+        by=by,
+        crossed=crossed,
+        cluster=cluster,
+        rounded_to=rounded_to,
     )
-    columns: tuple[SegmentColumn, ...] = ()
-    slice_columns: tuple[SegmentColumn, ...] = ()
-    if by is not None:
-        labels = first_labels(y_true)
-        weight = subject.first.sample.w
-        columns = read_by(by, labels, kept, crossed, weight=weight)
-        if sum(column.crossed == 1 for column in columns) > 1:
-            slice_columns = read_by(by, labels, kept, whole="measured", weight=weight)
-    by_model = asked_models(subject, options, columns=columns, slice_columns=slice_columns)
-    return Report(compute_contents(subject, by_model, options, origin, **rest))
+    return _report_of(by_model, options, origin, rest, notes)
 
 
 def report_sums(
@@ -474,33 +482,8 @@ def report_sums(
     """The report of sums that were read from `origin`; `settings` are those of every report."""
     options, rest = _checked(kept_bins(sums), **settings)
     subject = read_sums(sums, options.rule, notes)
-    return Report(
-        compute_contents(subject, asked_models(subject, options), options, origin, **rest)
-    )
-
-
-def asked_models(
-    subject: Subject,
-    options: Options,
-    columns: tuple[SegmentColumn, ...] = (),
-    slice_columns: tuple[SegmentColumn, ...] = (),
-) -> dict[str, Asked]:
-    """What is asked about each model; several labels are judged at the levels of Holm's method."""
-    by_model = {}
-    for name, evidence in subject.models.items():
-        groups = subject.groups.get(name)
-        rows = ModelRows(
-            evidence,
-            groups=of_groups(subject.by, groups) if groups else None,
-            columns=columns,
-            slice_columns=slice_columns,
-        )
-        by_model[name] = Asked(
-            rows, makers=MAKERS, level=options.level, seed=options.seed, rule=options.rule
-        )
-    if subject.view == "multilabel":
-        return joint_levels(by_model, options.level)
-    return by_model
+    by_model = asked_of_sums(subject, options)
+    return Report(compute_contents(subject, by_model, options, origin, **rest))
 
 
 def _checked(
@@ -536,7 +519,7 @@ def _checked(
     return Options(rule, checked, whole_seed(seed), bool(intervals)), rest | series
 
 
-def _fit_arguments(subject: Subject, rows: RowOptions) -> str:
+def _fit_arguments(subject: Subject, *, named: bool) -> str:
     """What the calibrators that were tried take in `fit`, as Python."""
     if subject.first.two_columns:
         arguments = "y_prob[:, 1], y_true"
@@ -549,15 +532,11 @@ def _fit_arguments(subject: Subject, rows: RowOptions) -> str:
         event = event.item()
     if event is not None and event != 1:
         arguments += f", pos_label={event!r}"
-    if event is None and rows.get("labels") is not None:
+    if event is None and named:
         arguments += ", labels=labels"
     if subject.first.weights != "none":
         arguments += ", sample_weight=sample_weight"
     return arguments
-
-
-def _event_name(subject: Subject) -> str | None:
-    return None if subject.event is None else str(subject.event)
 
 
 def today() -> str:

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from trueness._tally.evidence import Evidence
 from trueness._text.numbers import level_percent, number, percent, short_number
 from trueness.results import Coverage, Verdict
 from trueness.results._first_screen import Answer
-from trueness.typing import Floats
 
 
 def answers_on_statement(verdict: Verdict, usual: Mapping[str, Answer]) -> dict[str, Answer]:
@@ -93,25 +91,3 @@ def _where_of_quantiles(covered: Coverage) -> Answer:
     if not covered.farthest:
         return Answer("Where?", "No level stands out", "", {})
     return Answer("Where?", "At some levels", covered.farthest, {})
-
-
-def are_paired(models: Mapping[str, Evidence]) -> bool:
-    """Whether models can be compared row by row.
-
-    Events by several horizons have weights of their own.
-    """
-    first, *rest = models.values()
-    if first.events is None:
-        return True
-    rows = first.need_rows("A comparison")
-    return all(
-        other.need_rows("A comparison").n == rows.n
-        and _is_same(other.need_rows("A comparison").w, rows.w)
-        for other in rest
-    )
-
-
-def _is_same(first: Floats | None, second: Floats | None) -> bool:
-    if first is None or second is None:
-        return first is second
-    return np.array_equal(first, second)

@@ -3,13 +3,12 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
+from trueness._assess.page_parts import adjusted_pvalues
 from trueness._level import Level
-from trueness._report.answers import adjusted_pvalues
 from trueness._report.measure_tables import (
     bracketed,
     measure_with_limits,
@@ -17,7 +16,6 @@ from trueness._report.measure_tables import (
     panel_table,
     summary_table,
 )
-from trueness._report.records import Blocks, Clusters, Contents, Model, Segments
 from trueness._text import numbers
 from trueness._text.numbers import (
     bin_name,
@@ -25,12 +23,15 @@ from trueness._text.numbers import (
     count,
     level_percent,
     ratio,
-    signed,
+    signed_with_limits,
+    small_share,
     span,
 )
 from trueness._text.strings import capitalized, shorten
 from trueness._text.table import Cell, Column, Kind, Table
 from trueness.results import Comparison, Interval, Judge, Series
+from trueness.results._first_screen import Picture
+from trueness.results._page import Blocks, Clusters, Contents, Model, Segments
 from trueness.results._remedies import Remedies, Remedy
 from trueness.results._segments import ClassRow, Slices
 from trueness.results._verdict_words import typical_error
@@ -94,8 +95,6 @@ _COLUMNS: dict[Kind, str] = {
     "share": "share Share, cost Cost, damage Share of ECE, rejected Rejected",
     "p": "p p, adjusted Adjusted p, overall p against all rows",
 }
-_THREE = partial(signed, decimals=3)
-_FIVE = partial(signed, decimals=5)
 
 
 def _titles(text: str) -> dict[str, str]:
@@ -291,9 +290,9 @@ def _bins(model: Model) -> Table:
                 b.score[i],
                 b.rate[i],
                 Cell(low, span(low, picture.interval_high[i])),
-                b.gap[i],
+                _gap_of_bin(picture, int(i)),
                 bracketed(b.ratio[i], ratio_low[i], ratio_high[i], ratio),
-                float(picture.shares[i]),
+                _share(float(picture.shares[i])),
             )
         )
     sentences = [
@@ -316,6 +315,18 @@ def _bins(model: Model) -> Table:
         name="bins",
         caption=f"Bins: {picture.words}",
     )
+
+
+def _gap_of_bin(picture: Picture, i: int) -> Cell:
+    """The gap of a bin, with the digits that the limits of its rate justify."""
+    bins = picture.bins
+    score = float(bins.score[i])
+    ends = picture.interval_low[i] - score, picture.interval_high[i] - score
+    return Cell(bins.gap[i], signed_with_limits(float(bins.gap[i]), *ends)[0])
+
+
+def _share(value: float) -> Cell:
+    return Cell(value, small_share(value))
 
 
 _MOST_SEGMENTS = 40
@@ -357,19 +368,27 @@ def shown_segments(segments: Segments) -> list[Mapping[str, Any]]:
     return [segments.rows[i] for i in sorted(order[:_MOST_SEGMENTS])]
 
 
+def _with_limits(value: float, low: float, high: float, decimals: int) -> Cell:
+    """A difference with its limits in brackets."""
+    text, *limits = signed_with_limits(value, low, high, decimals)
+    return Cell(value, f"{text} [{limits[0]} to {limits[1]}]")
+
+
 def _segments(segments: Segments, brier: float) -> Table:
     columns = _columns("column value flag n score rate gap shrunk ratio adjusted overall cost")
     shown = shown_segments(segments)
     rows = []
     for row in shown:
-        shrunk = bracketed(row["shrunk_gap"], row["shrunk_low"], row["shrunk_high"], _THREE)
+        gap, *_ = signed_with_limits(row["gap"], row["gap_low"], row["gap_high"])
+        cost = row["cost"] / brier if brier > 0 else math.nan
         cells = {
+            "flag": _flag(row["flagged"], row["finding"]),
+            "gap": Cell(row["gap"], gap),
+            "shrunk": _with_limits(row["shrunk_gap"], row["shrunk_low"], row["shrunk_high"], 3),
+            "ratio": bracketed(row["ratio"], row["ratio_low"], row["ratio_high"], ratio),
             "adjusted": row["adjusted_pvalue"],
             "overall": row["overall_pvalue"],
-            "flag": _flag(row["flagged"], row["finding"]),
-            "ratio": bracketed(row["ratio"], row["ratio_low"], row["ratio_high"], ratio),
-            "shrunk": shrunk,
-            "cost": row["cost"] / brier if brier > 0 else math.nan,
+            "cost": _share(cost),
         }
         rows.append({**row, **cells})
     terms = _SEGMENT_TERMS.format(level=level_percent(Level.of_alpha(segments.alpha).confidence))
@@ -395,9 +414,10 @@ def _slices(slices: Slices) -> Table:
             "adjusted": row["adjusted_p"],
             "overall": row["overall_p"],
             "flag": _flag(row["flagged"], row["finding"]),
-            "limits": bracketed(row["gap"], row["gap_low"], row["gap_high"], _THREE),
+            "limits": _with_limits(row["gap"], row["gap_low"], row["gap_high"], 3),
             "expected": Cell(row["expected"], f"{row['expected']:,.1f}"),
             "observed": Cell(row["observed"], numbers.total(row["observed"])),
+            "share": _share(row["share"]),
         }
         rows.append({**row, **cells})
     terms = (
@@ -438,7 +458,8 @@ def _remedies(remedies: Remedies, model: Model, level: float, views: tuple[str, 
 def _remedy_row(remedy: Remedy) -> dict[str, Any]:
     gain = ""
     if not math.isnan(remedy.gain):
-        gain = span(remedy.gain_low, remedy.gain_high, _FIVE)
+        _, low, high = signed_with_limits(remedy.gain, remedy.gain_low, remedy.gain_high, 5)
+        gain = f"{low} to {high}"
     if math.isnan(remedy.chance):
         chance = ""
     elif remedy.chance > 0.99:
@@ -490,12 +511,18 @@ def _top_k(by_k: tuple[Mapping[str, Any], ...]) -> Table:
     lines = []
     for entry in by_k:
         interval = entry["interval"]
-        limits = Cell(math.nan, confidence_set(interval))
-        lines.append((entry["k"], interval.estimate, limits, interval.bins))
-    note = "The k largest scores of each row, taken jointly."
+        limits = Cell(math.nan, confidence_set(interval, _one_in_points))
+        lines.append((entry["k"], _points_cell(interval), limits, _cells(interval.bins)))
+    note = "The k largest scores of each row, taken jointly. Errors are in percentage points."
     return Table.from_lines(
         columns, lines, notes=[note], name="top-k", caption="The largest scores jointly"
     )
+
+
+def _cells(bins: str) -> str:
+    """The cells of an interval in words: "25 bins of equal mass, …: 44 bins with rows"."""
+    rule, *filled = bins.split(": ")
+    return ": ".join([numbers.rule_in_words(rule), *filled])
 
 
 def _comparison(comparison: Comparison) -> Table:
@@ -507,12 +534,13 @@ def _comparison(comparison: Comparison) -> Table:
         if pair.adjusted_pvalue <= 1 - comparison.level:
             better = pair.first if pair.difference < 0 else pair.second
             result = Cell(f"{shorten(better, _LONGEST_RESULT)} is better", None, "good")
+        difference, low, high = signed_with_limits(pair.difference, pair.low, pair.high, 5)
         cells = {
             "p": pair.pvalue,
             "adjusted": pair.adjusted_pvalue,
             "result": result,
-            "difference": Cell(pair.difference, _FIVE(pair.difference)),
-            "interval": Cell(pair.low, span(pair.low, pair.high, _FIVE)),
+            "difference": Cell(pair.difference, difference),
+            "interval": Cell(pair.low, f"{low} to {high}"),
         }
         rows.append(vars(pair) | cells)
     note = "Difference: squared typical error of the first − that of the second, debiased."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
@@ -25,6 +25,7 @@ from trueness._tally.rows_or_sums import binned_of, by_bucket, sample_and_kind, 
 from trueness._tally.rules import BinsLike, EqualWidth, as_rule
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, list_classes
+from trueness._tally.waiting import FEW_ROWS, WaitingRows
 from trueness.errors import InputError, in_context
 from trueness.typing import ArrayLike, Ints, Kind, Missing, WeightType
 
@@ -109,8 +110,8 @@ class Accumulator:
         *,
         kind: Kind = "classwise",
         by: str | Sequence[str] | None = None,
-        labels: Any = None,
-        pos_label: Any = None,
+        labels: Sequence[Hashable] | None = None,
+        pos_label: Hashable | None = None,
         missing: Missing = "raise",
         clip_tolerance: float = 0.0,
         sum_tolerance: float | None = None,
@@ -159,8 +160,22 @@ class Accumulator:
             check_pos_label(self._options["pos_label"])
         for name in ("labels", "pos_label"):
             store.json_ready(self._options.get(name), name)
-        self._sums: dict[Group, Sums] = {}
+        self._settled: dict[Group, Sums] = {}
+        self._waiting: WaitingRows | None = None
         self._other_label: Any = None
+
+    @property
+    def _sums(self) -> dict[Group, Sums]:
+        """The sums of each group, in any order."""
+        if self._waiting is not None:
+            earlier: Any = self._settled
+            self._sums = self._waiting.added_to(earlier)  # type: ignore[assignment]  # all are sketches
+        return self._settled
+
+    @_sums.setter
+    def _sums(self, sums: dict[Group, Sums]) -> None:
+        self._settled = sums
+        self._waiting = None
 
     @suggests_keywords
     def update(
@@ -203,12 +218,12 @@ class Accumulator:
         """
         where = store.json_ready(position, "position")
         cluster = clusters_of(y_true, cluster)
-        for name, given, setting in (("group", group, "by"), ("cluster", cluster, "buckets")):
-            if given is None and getattr(self, setting) is not None:
+        for name, passed, setting in (("group", group, "by"), ("cluster", cluster, "buckets")):
+            if passed is None and getattr(self, setting) is not None:
                 raise InputError(
                     name, f"must be passed with every batch, since the Accumulator has `{setting}`"
                 )
-            if given is not None and getattr(self, setting) is None:
+            if passed is not None and getattr(self, setting) is None:
                 raise InputError(name, f"needs an Accumulator that was made with `{setting}`")
         if where is None and self.position is not None:
             demand = "must be passed with every batch or with none"
@@ -234,19 +249,25 @@ class Accumulator:
         clusters = (
             None if cluster is None else read_clusters(y_true, cluster, sample, self.buckets, kind)
         )
-        added = self._with(self._pieces(sample, kind, group, clusters))
-        self._sums = added
+        found: list[Any] = [(None, np.arange(sample.n))]
+        if group is not None:
+            found = group_keys.rows_by_group(group, sample.n, self.by)
+        waiting = self._waiting_with(sample, found, clusters)
+        if waiting is None:
+            self._sums = self._with(self._pieces(sample, kind, found, clusters))
+        else:
+            self._waiting = waiting
         self._other_label = other
         self.position = where
 
     def _with(self, pieces: Iterable[tuple[Group, Sums]]) -> dict[Group, Sums]:
         added = dict(self._sums)
         for key, piece in pieces:
-            name, known = next(iter(added.items()), (key, piece))
+            name, held = next(iter(added.items()), (key, piece))
             group_keys.refuse_other_type(name, key)
-            if (known.kind, known.classes) != (piece.kind, piece.classes):
+            if (held.kind, held.classes) != (piece.kind, piece.classes):
                 earlier, this = (
-                    f"{one.kind} of {list_classes(one.classes)}" for one in (known, piece)
+                    f"{sums.kind} of {list_classes(sums.classes)}" for sums in (held, piece)
                 )
                 got = f"earlier batches are {earlier}, this one is {this}"
                 remedy = "`labels=` of the Accumulator names the classes once for all batches."
@@ -265,29 +286,55 @@ class Accumulator:
         learns = "pos_label" in self._options and "labels" not in self._options
         if sample.p.ndim == 2 or not learns or sample.y.all():
             return self._other_label
-        at = int(np.argmin(sample.y))
-        found = column(y_true, "y_true").values[at if sample.rows is None else sample.rows[at]]
-        found = store.json_ready(found.item() if isinstance(found, np.generic) else found, "y_true")
-        self._refuse_third_label(found, "this batch")
+        first = int(np.argmin(sample.y))
+        label = column(y_true, "y_true").values[
+            first if sample.rows is None else sample.rows[first]
+        ]
+        label = store.json_ready(label.item() if isinstance(label, np.generic) else label, "y_true")
+        self._refuse_third_label(label, "this batch")
         if self._other_label is None:
-            return found
+            return label
         return self._other_label
 
-    def _refuse_third_label(self, found: Any, where: str) -> None:
-        if None not in (found, self._other_label) and found != self._other_label:
-            known = f"{self._options['pos_label']!r} (`pos_label`) and {self._other_label!r}"
-            got = f"earlier batches have {known}, {where} has {found!r}"
+    def _refuse_third_label(self, label: Any, where: str) -> None:
+        if None not in (label, self._other_label) and label != self._other_label:
+            earlier = f"{self._options['pos_label']!r} (`pos_label`) and {self._other_label!r}"
+            got = f"earlier batches have {earlier}, {where} has {label!r}"
             raise InputError("y_true", "must hold two labels in all batches", got)
 
+    def _waiting_with(
+        self, sample: Sample, groups: list[tuple[Group, Ints]], clusters: RowClusters | None
+    ) -> WaitingRows | None:
+        """The rows that wait, with those of a batch; None if its groups and buckets are added one by one."""
+        n_places = len(groups) * (self.buckets or 1)
+        if self.bins != "sketch" or sample.w is not None or sample.p.ndim > 1:
+            return None
+        if n_places == 1 or not 0 < sample.n < n_places * FEW_ROWS:
+            return None
+        waiting = self._waiting
+        if waiting is None:
+            earlier: Any = self._settled
+            waiting = WaitingRows.beside(earlier, self.buckets)
+        if waiting is None:
+            return None
+        first_key = next(iter(waiting.groups), groups[0][0])
+        for key, _ in groups:
+            group_keys.refuse_other_type(first_key, key)
+        try:
+            return waiting.plus(sample, groups, clusters)
+        except InputError:  # which is raised again, with more about it, for the group or the bucket
+            return None
+
     def _pieces(
-        self, sample: Sample, kind: Kind, group: Any, clusters: RowClusters | None
+        self,
+        sample: Sample,
+        kind: Kind,
+        groups: list[tuple[Group, Ints]],
+        clusters: RowClusters | None,
     ) -> list[tuple[Group, Sums]]:
-        found: list[Any] = (
-            [(None, None)] if group is None else group_keys.rows_by_group(group, sample.n, self.by)
-        )
-        if len(found) == 1:
+        if len(groups) == 1:
             if sample.n:
-                return [(found[0][0], by_bucket(self._summed, sample, kind, clusters))]
+                return [(groups[0][0], by_bucket(self._summed, sample, kind, clusters))]
             return []
         try:
             return [
@@ -295,12 +342,12 @@ class Accumulator:
                     key,
                     by_bucket(
                         self._summed,
-                        _rows_of_group(sample, key, at),
+                        _rows_of_group(sample, key, positions),
                         kind,
-                        clusters and clusters.at(at),
+                        clusters and clusters.at(positions),
                     ),
                 )
-                for key, at in found
+                for key, positions in groups
             ]
         except InputError:
             self._summed(sample, kind)  # raises the same of all rows, unless it is about the group
@@ -333,6 +380,8 @@ class Accumulator:
     @property
     def n(self) -> int:
         """Rows of positive weight."""
+        if self._waiting is not None:
+            return self._waiting.n
         return sum(sums.n for sums in self._sums.values())
 
     def compute(self, measure: Callable[..., Any], **options: Any) -> Any:
@@ -416,20 +465,20 @@ class Accumulator:
         names = names_of(self.by)
         if by_group and len(names) > 1 and getattr(other, "names", names) != names:
             raise InputError("other", f"must be grouped by {names}", f"got {other.names}")
-        found: dict[Group, Any] = {None: other}
+        by_key: dict[Group, Any] = {None: other}
         if by_group:
-            found = {plain_group(key, self.by): sums for key, sums in other.items()}
-        if by_group == (self.by is None) or not all(type(sums) is kept for sums in found.values()):
+            by_key = {plain_group(key, self.by): sums for key, sums in other.items()}
+        if by_group == (self.by is None) or not all(type(sums) is kept for sums in by_key.values()):
             if self.by is None:
                 wanted = f"a {kept.__name__}"
             else:
                 wanted = f"a dict of {kept.__name__} by {self.by}"
-            held = sorted({type(sums).__name__ for sums in found.values()}) if by_group else ()
+            held = sorted({type(sums).__name__ for sums in by_key.values()}) if by_group else ()
             got = type(other).__name__ + (f" of {', '.join(held)}" if held else "")
             raise InputError("other", f"must be an Accumulator or {wanted}", f"got {got}")
-        for sums in found.values():
+        for sums in by_key.values():
             self._refuse_other_sums(sums)
-        return found
+        return by_key
 
     def _refuse_other_sums(self, sums: Sums) -> None:
         """Raise if rows read with these options could not have made the sums."""
@@ -440,8 +489,10 @@ class Accumulator:
             got = f"`kind` is {kind!r} here and {sums.kind!r} there"
         elif labels is not None and sums.classes is not None and labels != list(sums.classes):
             got = f"`labels` is {labels!r} here and {list(sums.classes)!r} there"
-        elif self.buckets != (known := None if sums.buckets is None else len(sums.buckets.parts)):
-            got = f"`buckets` is {self.buckets} here and {known} there"
+        elif self.buckets != (
+            their_buckets := None if sums.buckets is None else len(sums.buckets.parts)
+        ):
+            got = f"`buckets` is {self.buckets} here and {their_buckets} there"
         elif isinstance(sums, Binned):
             edges: Any = as_rule(self.bins).fixed_edges
             if not all(np.array_equal(part.edges, edges) for part in sums.parts):
@@ -474,7 +525,7 @@ class Accumulator:
             "position": self.position,
             "other_label": self._other_label,
         }
-        groups = [[key, store.describe(one)] for key, one in self.groups.items()]
+        groups = [[key, store.describe(group_sums)] for key, group_sums in self.groups.items()]
         return store.pack(
             {"what": "accumulator", "form": self._form, **self._settings, **state, "groups": groups}
         )
@@ -488,9 +539,9 @@ class Accumulator:
         header = store.unpack(data, "accumulator")
         form = header.get("form")
         settings = {"bins", "by", "buckets", "about"}
-        others = {"what", "form", "groups", "options", "position", "other_label"}
+        other_fields = {"what", "form", "groups", "options", "position", "other_label"}
         if (
-            header.keys() != settings | others
+            header.keys() != settings | other_fields
             or not isinstance(header["options"], dict)
             or form not in list(_FORMS)
         ):
@@ -498,19 +549,19 @@ class Accumulator:
         groups = [(key, _FORMS[form](*store.restore(form, sums))) for key, sums in header["groups"]]
         try:
             with in_context("The sums cannot be read"):
-                found = cls(**{name: header[name] for name in settings}, **header["options"])
-                found._sums = found._checked_groups(groups)
+                accumulator = cls(**{name: header[name] for name in settings}, **header["options"])
+                accumulator._sums = accumulator._checked_groups(groups)
         except TypeError as error:
             refuse(str(error).rstrip("."))  # an unknown option
-        found.position = header["position"]
-        found._other_label = header["other_label"]
-        other = found._other_label
-        event = found._options.get("pos_label")
+        accumulator.position = header["position"]
+        accumulator._other_label = header["other_label"]
+        other = accumulator._other_label
+        event = accumulator._options.get("pos_label")
         if other is not None and (
             not isinstance(other, str | int | float | bool) or event is None or event == other
         ):
             refuse("its labels contradict each other")
-        return found
+        return accumulator
 
     def _checked_groups(self, groups: list[tuple[Any, Sums]]) -> dict[Group, Sums]:
         """Sums from a file, if rows read with these settings could have made them."""
@@ -537,8 +588,8 @@ class Accumulator:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a file that :meth:`save` wrote, to continue from its `position`."""
-        found: Self = store.load(path, cls.from_bytes)
-        return found
+        accumulator: Self = store.load(path, cls.from_bytes)
+        return accumulator
 
     def __repr__(self) -> str:
         names = " × ".join(map(repr, names_of(self.by)))
@@ -573,10 +624,10 @@ def _json_bins(bins: Any) -> Any:
     return rule.fixed_edges.tolist()
 
 
-def _rows_of_group(sample: Sample, key: Group, at: Ints) -> Sample:
+def _rows_of_group(sample: Sample, key: Group, positions: Ints) -> Sample:
     """The rows of a group, whose weights must be fit to be squared, as those of all are."""
-    found = sample.at(at, None if sample.w is None else sample.w[at])
-    if found.w is not None:
+    members = sample.at(positions, None if sample.w is None else sample.w[positions])
+    if members.w is not None:
         with in_context(f"Group {key!r}"):
-            check_weights(found.w, found.rows, allow_zeros=True)
-    return found
+            check_weights(members.w, members.rows, allow_zeros=True)
+    return members

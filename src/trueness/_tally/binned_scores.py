@@ -92,8 +92,8 @@ def default_rule(cells: Cells, n: float, power: float = 0.4) -> BinRule:
         return max(1, min(max(5, round(math.pow(n, power))), int(n) // 2, rules.MOST_MASS_BINS))
 
     cut = MassAndWidth(number(power), min(number(0.4), MOST_BINS))
-    few = 2 * cells.size <= n and cells.size <= 2 * bin_starts(cells, cut).size
-    if few:
+    has_few_values = 2 * cells.size <= n and cells.size <= 2 * bin_starts(cells, cut).size
+    if has_few_values:
         return Distinct()
     return cut
 
@@ -174,8 +174,8 @@ def _joined(scores: BinnedScores, start: Ints, first: Ints) -> BinnedScores:
     """One entry for each run that begins at `start`; the bins begin at the entries `first`."""
     count = np.add.reduceat(scores.count, start)
     sums = [
-        np.add.reduceat(scores.count[part, None] * scores.z[part], at, axis=0)
-        for part, _, at in whole_runs(start, len(scores.z), max(1, _ENTRIES // scores.k))
+        np.add.reduceat(scores.count[part, None] * scores.z[part], starts, axis=0)
+        for part, _, starts in whole_runs(start, len(scores.z), max(1, _ENTRIES // scores.k))
     ]
     z = np.clip(np.concatenate(sums) / count[:, None], 0, 1)
     return replace(
@@ -307,9 +307,9 @@ def _numbered(digits: list[Any]) -> Ints:
     for digit in digits:
         size = int(digit.max()) + 1
         if span * size > _KEYS:
-            found, key = np.unique(key, return_inverse=True)
+            distinct, key = np.unique(key, return_inverse=True)
             key = key.reshape(-1).astype(np.int64)
-            span = found.size
+            span = distinct.size
         key = key * size + digit
         span *= size
     return key

@@ -108,8 +108,8 @@ class Bins:
                 weight = _total(self.weight).item()
                 events = _total(self.events).item()
             else:
-                others, events = _total(self.table[:, :, 0], 0).tolist()
-                weight = others + events
+                non_events, events = _total(self.table[:, :, 0], 0).tolist()
+                weight = non_events + events
             rows = int(weight if self._count is None else self._count.sum())
             self._totals = Totals(rows, weight, events)
         return self._totals
@@ -201,9 +201,9 @@ class Bins:
         inside = edges is not None and np.isin(edges, self.edges).all()
         if edges is None or not inside or edges[[0, -1]].tolist() != self.edges[[0, -1]].tolist():
             equal = np.array_equal(self.edges, np.arange(self.size + 1) / self.size)
-            own = f"`bins={self.size}`" if equal else "their edges as `bins`"
+            current = f"`bins={self.size}`" if equal else "their edges as `bins`"
             demand = f"must be a coarsening of the {self.size} bins at hand"
-            remedy = f"Pass {own} to measure these sums in their own bins."
+            remedy = f"Pass {current} to measure these sums in their own bins."
             raise InputError("bins", demand, f"{rule!r} is not", remedy=remedy)
         if edges.size == self.edges.size:
             return self

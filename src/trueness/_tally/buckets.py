@@ -128,13 +128,13 @@ class Hashed:
 
     def of(self, names: Sequence[Any]) -> Ints:
         """The bucket of each name; of None it is `MISSING`."""
-        known = self.known
+        codes = self.known
         try:
-            return np.fromiter((known[name] for name in names), np.int64, len(names))
+            return np.fromiter((codes[name] for name in names), np.int64, len(names))
         except (KeyError, TypeError):
             for name in names:
                 self._learn(name)
-        return np.fromiter((known[name] for name in names), np.int64, len(names))
+        return np.fromiter((codes[name] for name in names), np.int64, len(names))
 
     def _learn(self, name: Any) -> None:
         if isinstance(name, str) or (
@@ -202,9 +202,11 @@ def starts_in(buckets: Buckets[Any], total: Any, start: Ints, name: str) -> list
     Cells ascend by the column `name`.
     """
     key = getattr(total, name)
-    at = np.minimum(start, key.size - 1)
-    each = [getattr(part, name) for part in buckets.parts]
+    clipped = np.minimum(start, key.size - 1)
+    keys = [getattr(part, name) for part in buckets.parts]
     return [
-        np.where(start == key.size, own.size, np.searchsorted(own, key[at])).astype(np.int64)
-        for own in each
+        np.where(
+            start == key.size, bucket_key.size, np.searchsorted(bucket_key, key[clipped])
+        ).astype(np.int64)
+        for bucket_key in keys
     ]

@@ -148,8 +148,8 @@ class Cells:
         first = np.flatnonzero(np.concatenate([[True], score[1:] != score[:-1]]))
         weighted = self.squares is not None or other.squares is not None
         mine, theirs = (cells._sums(squares=weighted) for cells in (self, other))
-        both = (np.concatenate(pair)[order] for pair in zip(mine, theirs, strict=True))
-        count, *sums = (np.add.reduceat(column, first) for column in both)
+        joined = (np.concatenate(pair)[order] for pair in zip(mine, theirs, strict=True))
+        count, *sums = (np.add.reduceat(column, first) for column in joined)
         return Cells(score[first], check_row_total(count), *sums).settled()
 
     def settled(self) -> "Cells":
@@ -212,7 +212,10 @@ def product_sums(product: Callable[[slice], Floats], size: int, starts: Ints) ->
     if size <= _RUN:
         return np.asarray(np.add.reduceat(product(slice(0, size)), starts))
     runs = np.union1d(np.arange(0, size, _RUN), starts)
-    sums = [np.add.reduceat(product(few), at) for few, _, at in whole_runs(runs, size, _BLOCK)]
+    sums = [
+        np.add.reduceat(product(block), begins)
+        for block, _, begins in whole_runs(runs, size, _BLOCK)
+    ]
     return np.asarray(np.add.reduceat(np.concatenate(sums), np.searchsorted(runs, starts)))
 
 
@@ -242,10 +245,10 @@ def pool_cells(
         share = np.ceil(share).astype(np.int64)
     after = np.searchsorted(reached, share, side="left") + 1
     start = np.unique(np.concatenate([after, outermost, outermost if starts is None else starts]))
-    found = pool_runs(cells, start[(start >= 0) & (start < cells.size)].astype(np.int64))
+    pooled = pool_runs(cells, start[(start >= 0) & (start < cells.size)].astype(np.int64))
     if starts is None:
-        cells.memory[most, ends] = found
-    return found
+        cells.memory[most, ends] = pooled
+    return pooled
 
 
 def pool_runs(cells: Cells, start: Ints) -> Cells:
@@ -259,14 +262,14 @@ def pool_runs(cells: Cells, start: Ints) -> Cells:
         weight, events, total = _kernels.residual_sums(
             np.ascontiguousarray(cells.score), n, e, start
         )[:3]
-        found = {"weight": weight.astype(np.int64), "events": events.astype(np.int64)}
+        whole = {"weight": weight.astype(np.int64), "events": events.astype(np.int64)}
         if cells.squares is None:
-            found["count"] = found["weight"]
+            whole["count"] = whole["weight"]
     else:
-        found = {}
+        whole = {}
         total = score_sums(cells, start)
     sums = {
-        name: found[name] if name in found else segment_sums(values, start)
+        name: whole[name] if name in whole else segment_sums(values, start)
         for name, values in sums.items()
     }
     last = np.append(start[1:], cells.size) - 1

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trueness._input.columns import Column, column, refuse_missing
+from trueness._input.columns import LEAVE_OUT, Column, column, refuse_missing
 from trueness._input.labels import labels_missing
 from trueness._input.sample import Sample, by_pixel, refuse_shuffled_index
 from trueness._numerics.clustered import effective_number
@@ -85,10 +85,10 @@ class ClusteredRows:
 
         Those of importance weights are floats, whose unit cuts no bin.
         """
-        found = cells_of_rows(self.top)
+        of_rows = cells_of_rows(self.top)
         if self.importance:
-            return found.as_floats()
-        return found
+            return of_rows.as_floats()
+        return of_rows
 
 
 def warn_few_clusters(cluster: Ints, weight: Floats | None, what: str = "clusters") -> None:
@@ -136,13 +136,15 @@ def order_by_content(P: NDArray[Any], w: Floats | None = None) -> tuple[Ints, In
         half = np.uint64((1 << bits_left_out) >> 1)
         shift = np.uint64(bits_left_out)
 
-        def mixed(some: slice, by: Any) -> NDArray[np.uint64]:
-            bits = (np.asarray(P[some], dtype=np.float64) + 0.0).view(np.uint64)
+        def mixed(block: slice, by: Any) -> NDArray[np.uint64]:
+            bits = (np.asarray(P[block], dtype=np.float64) + 0.0).view(np.uint64)
             return mix_bits(((bits + half) >> shift) + by)
 
-        row = np.concatenate([mixed(some, 0).sum(axis=1) for some in blocks]) + heavy
-        column = sum(mixed(some, row[some, np.newaxis]).sum(axis=0) for some in blocks)
-        return np.concatenate([mixed(some, column).sum(axis=1) for some in blocks]) + heavy, column
+        row = np.concatenate([mixed(block, 0).sum(axis=1) for block in blocks]) + heavy
+        column = sum(mixed(block, row[block, np.newaxis]).sum(axis=0) for block in blocks)
+        return np.concatenate(
+            [mixed(block, column).sum(axis=1) for block in blocks]
+        ) + heavy, column
 
     rows, columns = (np.lexsort(pair) for pair in zip(keys(0), keys(12), strict=True))
     return rows, columns
@@ -208,7 +210,10 @@ def codes_of(cluster: Any, n: int) -> Ints | None:
     """The clusters of the rows, as numbers; None without."""
     if cluster is None:
         return None
-    return cluster_codes(cluster_column(None, cluster, n), np.arange(n))
+    names = cluster_column(None, cluster, n)
+    if names.missing is not None and names.missing.any():
+        refuse_missing("cluster", names.missing, LEAVE_OUT)
+    return cluster_codes(names, np.arange(n))
 
 
 def distinct_clusters(names: Column, position: Ints) -> tuple[list[Any], Ints]:
@@ -217,14 +222,13 @@ def distinct_clusters(names: Column, position: Ints) -> tuple[list[Any], Ints]:
         refuse_missing("cluster", names.missing)
     values = names.values[position]
     if values.dtype.kind != "O":
-        found, codes = np.unique(values, return_inverse=True)
-        return found.tolist(), codes.reshape(-1).astype(np.int64)
-    seen: dict[Any, int] = {}  # in order of appearance, since objects need not be ordered
+        distinct_values, codes = np.unique(values, return_inverse=True)
+        return distinct_values.tolist(), codes.reshape(-1).astype(np.int64)
+    of_row = values.tolist()
     try:
-        codes = np.fromiter(
-            (seen.setdefault(name, len(seen)) for name in values), dtype=np.int64, count=values.size
-        )
+        distinct = list(dict.fromkeys(of_row))  # as they appear: objects need not have an order
     except TypeError as reason:
         demand = "must hold names that can be compared, such as numbers or strings"
         raise InputError("cluster", demand, str(reason)) from None
-    return list(seen), codes
+    number = {name: i for i, name in enumerate(distinct)}
+    return distinct, np.fromiter(map(number.__getitem__, of_row), np.int64, len(of_row))

@@ -33,11 +33,11 @@ class Dictionary:
         while (done := done + self._add(start[done:], text, code[done:])) < code.size:
             old_start = self._start
             old_text = self._text
-            known = len(self)
+            size = len(self)
             self._make_room(
                 2 * (old_start.size - 1), 2 * (old_text.size + int(start[done + 1] - start[done]))
             )
-            self._add(old_start[: known + 1], old_text, np.empty(known, np.uint32))
+            self._add(old_start[: size + 1], old_text, np.empty(size, np.uint32))
         return code
 
     def _add(self, start: Ints, text: NDArray[np.uint8], code: Codes) -> int:

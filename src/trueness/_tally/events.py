@@ -93,11 +93,11 @@ class Events:
         """A column with one entry per input row, as one with an entry per event."""
         if self.row is None:
             return values
-        found = column(values, name)
-        if found.values.shape[:1] != (self.n_input,):
+        entries = column(values, name)
+        if entries.values.shape[:1] != (self.n_input,):
             demand = f"must have one entry per row of the input ({self.n_input:,})"
-            raise InputError(name, demand, f"got shape {found.values.shape}")
-        return found.values[self.row]
+            raise InputError(name, demand, f"got shape {entries.values.shape}")
+        return entries.values[self.row]
 
     def in_clusters(self, cluster: ArrayLike | None) -> Any:
         """The clusters that were passed beside the events, or their own."""
@@ -152,7 +152,7 @@ def events_of_models(y_true: Any, models: Any) -> tuple[Any, dict[str, Any]] | N
         return {names[0]: y_true}, {names[0]: None if models is None else models[names[0]]}
     if not isinstance(y_true, Mapping):
         return None
-    kinds = [isinstance(given, Events) for given in y_true.values()]
+    kinds = [isinstance(value, Events) for value in y_true.values()]
     if not any(kinds):
         return None
     if not all(kinds):
@@ -193,3 +193,8 @@ def _same_array(first: NDArray[Any] | None, second: NDArray[Any] | None) -> bool
     if first is None or second is None:
         return first is second
     return np.array_equal(first, second)
+
+
+def are_ranges(events: Events) -> bool:
+    """Whether they are about intervals or quantiles, whose probabilities do not tell rows apart."""
+    return events.kind in ("interval", "quantiles")

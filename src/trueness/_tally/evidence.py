@@ -61,6 +61,7 @@ class Evidence:
     weight_type: WeightType = "auto"
     kept: Ints | None = None  # the place of each row in the input; None if all are there
     dropped: int = 0  # rows dropped because a value was missing
+    weightless: int = 0  # rows of weight 0 that were left out
     # Whether two columns, or two classes, became the binary problem of the second.
     two_columns: bool = False
     event: Any = None  # the class of the second of two columns
@@ -163,7 +164,7 @@ class Evidence:
             y_true, models = statements
             events = next(iter(y_true.values()))
             cluster = _clusters_beside(events, cluster)
-        samples, asked, fields = read_models(y_true, models, rows, kind, cluster, argument)
+        samples, shared_kind, fields = read_models(y_true, models, rows, kind, cluster, argument)
         first = next(iter(samples.values()))
         weight_type = rows.get("weight_type", "auto")
         if events is not None:
@@ -173,7 +174,10 @@ class Evidence:
             fields["notes"] += weights_in_words(first.w, weight_type)
             if weight_type == "auto" and count_rows(first):
                 warn_guessed_counts(int((first.w > 0).sum()), float(first.w.sum()))
-        fields |= {"view": "binary" if first.p.ndim == 1 else asked, "weight_type": weight_type}
+        fields |= {
+            "view": "binary" if first.p.ndim == 1 else shared_kind,
+            "weight_type": weight_type,
+        }
         fields["asked"] = rows.get("kind") is not None
         if (
             two_columns == "keep"
@@ -182,17 +186,18 @@ class Evidence:
         ):
             stated = y_true if events is not None else dict.fromkeys(samples)
             return {
-                name: cls(rows=one, events=stated[name], **fields) for name, one in samples.items()
+                name: cls(rows=sample, events=stated[name], **fields)
+                for name, sample in samples.items()
             }
         fields |= {"view": "binary", "two_columns": True}
         fields["notes"] += (multiclass.two_columns_in_words(first.classes),)
         return {
             name: cls(
-                rows=multiclass.binary_of_two_columns(one),
-                event=(one.classes or (0, 1))[1],
+                rows=multiclass.binary_of_two_columns(sample),
+                event=(sample.classes or (0, 1))[1],
                 **fields,
             )
-            for name, one in samples.items()
+            for name, sample in samples.items()
         }
 
     def seen_as(self, view: View, two_columns: TwoColumns = "binary") -> "Evidence":
@@ -255,7 +260,7 @@ class Evidence:
         if self.events is not None and row is not None:
             every = np.ones(self.events.n_input, dtype=bool)
             of_input = read_by(by, every, every, crossed, whole=whole, groups=groups)
-            return tuple(one.at(row[self.position]) for one in of_input)
+            return tuple(group_column.at(row[self.position]) for group_column in of_input)
         return read_by(by, y_true, kept, crossed, whole=whole, groups=groups, weight=weight)
 
     def has_weight(self, some: NDArray[Any]) -> bool:
@@ -268,9 +273,9 @@ class Evidence:
         """The sums per distinct score, or those that were passed: the argument of a measure."""
         if self.given is None:
             _ = self.in_clusters  # warns of few clusters
-        found = self._tally() if self.given is None else self.given
-        self.warn_one_class(found)
-        return found
+        tally = self._tally() if self.given is None else self.given
+        self.warn_one_class(tally)
+        return tally
 
     @property
     def _kind(self) -> Kind:
@@ -305,19 +310,19 @@ class Evidence:
     def binned(self, bins: BinsLike | BySize, *, moments: bool = True) -> Binned:
         """The sums per bin. Rows in bins of fixed edges are not sorted, unless their tally is there already."""
         rule = rule_for(bins, self.weight)
-        known = self.given if self.given is not None else self.__dict__.get("sums")
-        if known is None and self.weights == "whole":
-            known = self.sums  # exact, which sums of weighted rows in bins are not
-        if known is None or (self.rows is not None and rule.splits_ties):
+        own_sums = self.given if self.given is not None else self.__dict__.get("sums")
+        if own_sums is None and self.weights == "whole":
+            own_sums = self.sums  # exact, which sums of weighted rows in bins are not
+        if own_sums is None or (self.rows is not None and rule.splits_ties):
             assert self.rows is not None
-            found = binned_of(self.rows, self._kind, rule, moments=moments)
+            binned_sums = binned_of(self.rows, self._kind, rule, moments=moments)
         else:
-            found = known.coarsen(rule)
+            binned_sums = own_sums.coarsen(rule)
         if self.given is not None and moments:
-            need_moments(found)
-        self.warn_one_class(found)
+            need_moments(binned_sums)
+        self.warn_one_class(binned_sums)
         self.warn_few_rows(rule)
-        return found
+        return binned_sums
 
     def rule(self, bins: BinsLike | BySize) -> BinRule:
         """The bin rule, which may depend on the number of rows."""
@@ -409,10 +414,10 @@ class Evidence:
     @cached_property
     def every_class(self) -> "Evidence":
         """The same rows, every class of a matrix against the rest."""
-        known = self.classwise
-        if known is None:
+        class_sums = self.classwise
+        if class_sums is None:
             return self
-        return replace(self, view="classwise", given=known, memory=self._warned)
+        return replace(self, view="classwise", given=class_sums, memory=self._warned)
 
     def each_class(self) -> "Iterator[tuple[Any, Evidence]]":
         """Every class against the rest, or every label, as a binary problem of the same rows or sums."""
@@ -427,9 +432,14 @@ class Evidence:
         self.warn_one_class()
         large = isinstance(tally.parts, ClassParts)
         samples = ClassParts(rows, _same) if large else parts_of(rows, tally.kind, _same)  # type: ignore[arg-type]  # of a matrix
-        for label, part, one in zip(tally.classes or (), tally.parts, samples, strict=True):
-            known = Tally("binary", (part,)) if self.cluster is None else None
-            yield label, replace(self, view="binary", rows=one, given=known, memory=self._warned)
+        for label, part, class_rows in zip(tally.classes or (), tally.parts, samples, strict=True):
+            class_tally = Tally("binary", (part,)) if self.cluster is None else None
+            yield (
+                label,
+                replace(
+                    self, view="binary", rows=class_rows, given=class_tally, memory=self._warned
+                ),
+            )
 
     def need_rows(self, demand: str) -> Sample:
         """The rows; an error if there are only sums."""
@@ -584,18 +594,20 @@ class Evidence:
             return self
         return replace(self, rounded_to=checked_fraction(unit, "rounded_to"))
 
-    def at(self, some: NDArray[Any], *, weighted: bool = True) -> "Evidence":
+    def at(self, chosen: NDArray[Any], *, weighted: bool = True) -> "Evidence":
         """Some of the rows, perhaps repeated, with or without their weights."""
         rows = self.need_rows("This needs the rows")
-        if some.dtype == bool:
-            some = np.flatnonzero(some)
-        w = rows.w[some] if weighted and rows.w is not None else None
+        if chosen.dtype == bool:
+            chosen = np.flatnonzero(chosen)
+        w = rows.w[chosen] if weighted and rows.w is not None else None
         if self.cluster is None:
             cluster = None
         else:
-            cluster = np.unique(self.cluster[some], return_inverse=True)[1].reshape(-1)
-        kept = some if self.kept is None else self.kept[some]
-        return replace(self, rows=rows.at(some, w), cluster=cluster, kept=kept, memory=self._warned)
+            cluster = np.unique(self.cluster[chosen], return_inverse=True)[1].reshape(-1)
+        kept = chosen if self.kept is None else self.kept[chosen]
+        return replace(
+            self, rows=rows.at(chosen, w), cluster=cluster, kept=kept, memory=self._warned
+        )
 
     @cached_property
     def clustered(self) -> "ClusteredRows":
@@ -608,7 +620,7 @@ class Evidence:
         if buckets is not None and self.rows is None:
             self.warn_one_class(self.given)
             top, bucket = buckets.cells()
-            known: Ints | None = np.unique(bucket, return_inverse=True)[1].reshape(
+            codes_of_rows: Ints | None = np.unique(bucket, return_inverse=True)[1].reshape(
                 -1
             )  # some may have no rows
             if bucket.size and (bucket == bucket[0]).all():
@@ -617,14 +629,18 @@ class Evidence:
         else:
             expanded = self.expanded
             top = expanded.sample
-            known = expanded.cluster
+            codes_of_rows = expanded.cluster
             self.warn_one_class()
             cells_of_rows(top)  # checks every value
-        codes = codes_by_content(top, np.arange(top.y.size) if known is None else known)
+        codes = codes_by_content(
+            top, np.arange(top.y.size) if codes_of_rows is None else codes_of_rows
+        )
         w = top.w
         order = np.lexsort((top.y, top.p, codes) if w is None else (w, top.y, top.p, codes))
         counts = buckets is not None and self.whole
-        found = ClusteredRows(top.at(order, None if w is None else w[order]), codes[order], counts)
+        clustered_rows = ClusteredRows(
+            top.at(order, None if w is None else w[order]), codes[order], counts
+        )
         if self.cluster is None:
             what = "rows by `sample_weight`"
         elif buckets is None:
@@ -632,12 +648,12 @@ class Evidence:
         else:
             what = "buckets"
         if self.cluster is None or "few clusters" not in self.memory:
-            warn_few_clusters(found.cluster, found.weight, what)
-        return found
+            warn_few_clusters(clustered_rows.cluster, clustered_rows.weight, what)
+        return clustered_rows
 
     def __getstate__(self) -> dict[str, Any]:
         """The rows and what is known of them, without what was found on the way to answers."""
-        kept = {each.name: getattr(self, each.name) for each in fields(self)}
+        kept = {field.name: getattr(self, field.name) for field in fields(self)}
         return kept | {"memory": self._warned}
 
     @property
@@ -662,6 +678,11 @@ class Evidence:
             n = y.size
         if equal:
             rows_or_sums.warn_one_class(n)
+
+    def warn_few_clusters(self) -> None:
+        """Warn of clusters of rows that are worth fewer than 20 of equal size."""
+        if self.cluster is not None and self.rows is not None:
+            warn_few_clusters(self.cluster, None if self.whole else self.rows.w)
 
     def warn_few_rows(self, rule: BinRule) -> None:
         """Warn of fewer rows than bins."""

@@ -109,8 +109,8 @@ class GridCells:
         """Σwp."""
         if self.table is None or not fits(self.weight):
             return np.asarray(self.scores_by_label.sum(axis=1))
-        both = self.table.sum(axis=1)
-        return fixed_value(both[:, 1], both[:, 2])
+        totals = self.table.sum(axis=1)
+        return fixed_value(totals[:, 1], totals[:, 2])
 
     @property
     def _weight_squares(self) -> Floats:
@@ -169,9 +169,9 @@ class GridCells:
 
         count = check_row_total(added(self.count, other.count))
         ends = _no_ends(cell.size)
-        for at, part in ((here, self), (there, other)):
-            ends[at, 0] = np.minimum(ends[at, 0], part.ends[:, 0])
-            ends[at, 1] = np.maximum(ends[at, 1], part.ends[:, 1])
+        for place, part in ((here, self), (there, other)):
+            ends[place, 0] = np.minimum(ends[place, 0], part.ends[:, 0])
+            ends[place, 1] = np.maximum(ends[place, 1], part.ends[:, 1])
         weighted = self.squares is not None or other.squares is not None
         squares = added(self._weight_squares, other._weight_squares) if weighted else None
         if self.table is None or other.table is None:
@@ -198,11 +198,11 @@ class GridCells:
             return np.add.reduceat(values[order], first, axis=0)
 
         ends = np.concatenate([part.ends for part in parts])[order]
-        both = [np.minimum.reduceat(ends[:, 0], first), np.maximum.reduceat(ends[:, 1], first)]
+        extremes = [np.minimum.reduceat(ends[:, 0], first), np.maximum.reduceat(ends[:, 1], first)]
         count = check_row_total(sums("count"))
         table = sums("table")
         refuse_full_cells(table[:, :, 0])
-        return cls(cell[first], count, np.column_stack(both), table, None, None)
+        return cls(cell[first], count, np.column_stack(extremes), table, None, None)
 
     def settled(self) -> "GridCells":
         """The same sums as one pass over the rows has them: floats, where whole weights sum to too much."""
@@ -326,10 +326,10 @@ def _weighted(sample: Sample, w: Floats) -> GridCells:
         cell = cell_of(p)
         np.minimum.at(ends[:, 0], cell, p)
         np.maximum.at(ends[:, 1], cell, p)
-        for label, of in enumerate((y == 0, y == 1)):
-            none = np.zeros(int(of.sum()), dtype=np.uint8)
+        for label, is_label in enumerate((y == 0, y == 1)):
+            none = np.zeros(int(is_label.sum()), dtype=np.uint8)
             _kernels.weighted_bin_sums(
-                p[of], none, weight[of], grid_edges(), floats[label], uniform=False
+                p[is_label], none, weight[is_label], grid_edges(), floats[label], uniform=False
             )
         for column, part in enumerate(
             [np.ones(p.size), *parts(p), *square_parts(p)] if whole else ()

@@ -57,7 +57,7 @@ def group_text(key: Any) -> str:
 
 def group_order(key: Group) -> tuple[tuple[str, Any], ...]:
     """Sort key: by type, then by value."""
-    return tuple((type(one).__name__, 0 if one is None else one) for one in names_of(key))
+    return tuple((type(name).__name__, 0 if name is None else name) for name in names_of(key))
 
 
 def without_small(groups: Mapping[Key, Any], min_rows: Any) -> dict[Key, Any]:
@@ -65,14 +65,12 @@ def without_small(groups: Mapping[Key, Any], min_rows: Any) -> dict[Key, Any]:
 
     A warning says how many groups and rows are hidden.
     """
-    least = checked_whole(min_rows, "min_rows")
-    small = [sums.n for sums in groups.values() if sums.n < least]
+    fewest = checked_whole(min_rows, "min_rows")
+    small = [sums.n for sums in groups.values() if sums.n < fewest]
     if small:
-        which = (
-            f"{len(small):,} {'groups' if len(small) > 1 else 'group'} of fewer than {least:,} rows"
-        )
+        which = f"{len(small):,} {'groups' if len(small) > 1 else 'group'} of fewer than {fewest:,} rows"
         warn(f"{which} left out: {sum(small):,} rows are hidden.", DroppedRowsWarning)
-    return {key: sums for key, sums in groups.items() if sums.n >= least}
+    return {key: sums for key, sums in groups.items() if sums.n >= fewest}
 
 
 def plain_group(key: Any, by: By = None) -> Group:
@@ -85,16 +83,16 @@ def plain_group(key: Any, by: By = None) -> Group:
             raise InputError(
                 "group", f"must be a tuple of {len(by)} names", f"got {reprlib.repr(key)}"
             )
-        return tuple(plain_group(one) for one in key)  # type: ignore[misc]  # each is one name
-    found = key
+        return tuple(plain_group(part) for part in key)  # type: ignore[misc]  # each is one name
+    plain = key
     if isinstance(key, np.generic | np.ndarray) and key.dtype.kind in "biufUO":
-        found = key.item()
-    if isinstance(found, str | int | float | bool):
+        plain = key.item()
+    if isinstance(plain, str | int | float | bool):
         try:
-            back: Group = json.loads(json.dumps(found, allow_nan=False, ensure_ascii=False))
+            back: Group = json.loads(json.dumps(plain, allow_nan=False, ensure_ascii=False))
         except ValueError:  # nan, inf, or a whole number of thousands of digits
             back = None
-        if back is not None and back == found:
+        if back is not None and back == plain:
             return back
     is_date = isinstance(key, np.datetime64) or hasattr(key, "isoformat")
     hint = " Dates are written as text: `.astype(str)`, `.isoformat()`." if is_date else ""
@@ -112,17 +110,17 @@ def rows_by_group(group: Any, n: int, by: By = None) -> list[tuple[Group, Ints]]
     order = np.argsort(codes, kind="stable")
     ends = np.searchsorted(codes[order], np.arange(1, len(keys)))
     return [
-        (key, at)
-        for key, at in zip(keys, np.split(order, ends) if keys else [], strict=True)
-        if at.size
+        (key, members)
+        for key, members in zip(keys, np.split(order, ends) if keys else [], strict=True)
+        if members.size
     ]
 
 
 def _crossed(group: Any, n: int, by: tuple[str, ...]) -> tuple[list[Group], Ints]:
     """The combinations of the names of several columns, and the one of each row."""
-    known = group.keys() if isinstance(group, Mapping) else getattr(group, "columns", ())
+    present = group.keys() if isinstance(group, Mapping) else getattr(group, "columns", ())
     try:
-        lacking = [name for name in by if name not in list(known)]
+        lacking = [name for name in by if name not in list(present)]
         columns = [] if lacking else [group[name] for name in by]
     except TypeError:
         lacking = list(by)
@@ -138,7 +136,7 @@ def _crossed(group: Any, n: int, by: tuple[str, ...]) -> tuple[list[Group], Ints
             1
         ].reshape(-1)
     first = np.unique(code, return_index=True)[1]
-    return [tuple(names[of[i]] for names, of in read) for i in first], code
+    return [tuple(names[code_of_row[i]] for names, code_of_row in read) for i in first], code
 
 
 def _numbered(group: Any, n: int) -> tuple[list[Group], Ints]:
@@ -163,8 +161,8 @@ def _numbered(group: Any, n: int) -> tuple[list[Group], Ints]:
         refuse_bad(
             "group", "must not have missing values", missing, "are, the first", remedy=remedy
         )
-    first, *others = map(plain_group, of_type.values()) if of_type else [None]
-    for other in others:
+    first, *rest = map(plain_group, of_type.values()) if of_type else [None]
+    for other in rest:
         refuse_other_type(first, other)
     number = {key: i for i, key in enumerate(dict.fromkeys(values))}
     return [plain_group(key) for key in number], np.fromiter(

@@ -45,10 +45,10 @@ def read_models(
     }
     labels = _labels_by_model(y_true, models, argument)
     samples = {}
-    asked = kind
+    shared_kind = kind
     for name, scores in models.items():
         with model_context(name), collected_warnings(DroppedRowsWarning):
-            samples[name], asked = sample_and_kind(
+            samples[name], shared_kind = sample_and_kind(
                 labels[name],
                 scores,
                 options,  # type: ignore[arg-type]  # names are checked there
@@ -77,7 +77,8 @@ def read_models(
         kept = _complete_rows(samples, names, n)
         position = np.flatnonzero(kept)
         samples = {
-            k: one if position.size == one.n else _at(one, kept, n) for k, one in samples.items()
+            k: sample if position.size == sample.n else _at(sample, kept, n)
+            for k, sample in samples.items()
         }
     dropped = 0 if position is None else n - position.size
     if dropped > first.ignored:
@@ -104,7 +105,7 @@ def read_models(
         "dropped": dropped,
         "notes": tuple(filter(None, notes)),
     }
-    return samples, asked, fields
+    return samples, shared_kind, fields
 
 
 def check_names(models: Mapping[Any, Any], argument: str) -> None:
@@ -172,10 +173,10 @@ def _labels_by_model(y_true: Any, models: Mapping[str, Any], argument: str) -> d
 
 
 def _check_alike(samples: Mapping[str, Sample], argument: str) -> None:
-    first, *others = samples
+    first, *rest = samples
     shape = samples[first].p.shape[1:]
     classes = samples[first].classes
-    for name in others:
+    for name in rest:
         other = samples[name]
         if other.p.shape[1:] != shape:
             demand = "must hold vectors only, or matrices with the same classes"
@@ -212,8 +213,8 @@ def _complete_rows(samples: Mapping[str, Sample], names: Column | None, n: int) 
 
 def _at(sample: Sample, kept: Bools, n: int) -> Sample:
     """The rows kept of a sample that may have dropped others already."""
-    some = kept if sample.rows is None else kept[sample.rows]
-    found = sample.at(some, None if sample.w is None else sample.w[some])
-    found.dropped = n - found.n
-    found.ignored = sample.ignored
-    return found
+    is_kept = kept if sample.rows is None else kept[sample.rows]
+    members = sample.at(is_kept, None if sample.w is None else sample.w[is_kept])
+    members.dropped = n - members.n
+    members.ignored = sample.ignored
+    return members

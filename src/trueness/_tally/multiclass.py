@@ -40,15 +40,15 @@ def parts_of(sample: Sample, kind: Kind, make: Callable[[Sample], Part]) -> tupl
     top = top_of(sample)
     if kind == "confidence":
         return (make(Sample(top.correct, top.confidence, sample.w, importance=sample.importance)),)
-    found = []
+    parts = []
     for k in range(sample.p.shape[1]):
         rows = top.predicted == k
         if sample.w is not None:
             rows &= sample.w > 0
         w = None if sample.w is None else sample.w[rows]
         part = Sample(top.correct[rows], top.confidence[rows], w, importance=sample.importance)
-        found.append(make(part))
-    return tuple(found)
+        parts.append(make(part))
+    return tuple(parts)
 
 
 class ClassParts(Sequence[Part]):
@@ -71,7 +71,7 @@ class ClassParts(Sequence[Part]):
     def __getitem__(self, at: Any) -> Any:
         k = range(len(self))[at]
         if not isinstance(k, int):
-            return tuple(self[one] for one in k)
+            return tuple(self[column] for column in k)
         if k != self.last:
             part = Sample(
                 (self.sample.y == k).view(np.uint8),
@@ -89,8 +89,8 @@ class ClassParts(Sequence[Part]):
             return np.asarray(self.sample.p[:, k])
         if not self.columns.start <= k < self.columns.stop:
             self.columns = slice(k, k + self.step)
-            few = self.sample.p[:, self.columns]
-            self.filled = self.found.fill(few, slice(0, len(few)), np.empty(few.shape))
+            block = self.sample.p[:, self.columns]
+            self.filled = self.found.fill(block, slice(0, len(block)), np.empty(block.shape))
         return self.filled[:, k - self.columns.start]
 
 
@@ -132,6 +132,7 @@ def binary_of_two_columns(sample: Sample) -> Sample:
 
 
 TWO_COLUMNS = "The two columns of scores are one binary problem: the event is the second."
+TOP_OF_TWO = "The larger of the two columns of scores is taken, and whether its class is the label."
 
 
 def two_columns_in_words(classes: Sequence[Any] | None) -> str:
@@ -157,10 +158,10 @@ def top_of(sample: Sample) -> _Top:
         return _Top(1 / softmax.total, softmax.predicted, softmax.correct)
     pieces = []
     for rows, P in blocks(sample.p):
-        status, *found = _kernels.top1(P, sample.y[rows], sample.tolerance)
+        status, *columns = _kernels.top1(P, sample.y[rows], sample.tolerance)
         if status:
             sample.explain()
-        pieces.append(found)
+        pieces.append(columns)
     return _Top(*_joined(pieces))
 
 
@@ -213,8 +214,8 @@ def softmax_of(sample: Sample) -> Softmax:
     status = 0
     pieces = []
     for rows, Z in blocks(sample.p):
-        found, *columns = _kernels.logit_tops(Z, sample.y[rows])
-        status |= found
+        block_status, *columns = _kernels.logit_tops(Z, sample.y[rows])
+        status |= block_status
         pieces.append(columns)
     if status:
         sample.explain()
@@ -227,8 +228,8 @@ def row_blocks(sample: Sample, softmax: Softmax) -> Iterator[tuple[slice, Floats
     step = max(1, _ENTRIES // k)
     room = np.empty((min(n, step), k))
     for i in range(0, n, step):
-        few = sample.p[i : i + step]
-        yield slice(i, i + step), softmax.fill(few, slice(i, i + step), room[: few.shape[0]])
+        block = sample.p[i : i + step]
+        yield slice(i, i + step), softmax.fill(block, slice(i, i + step), room[: block.shape[0]])
 
 
 def with_probabilities(sample: Sample) -> Sample:

@@ -72,10 +72,12 @@ def check_parts(kind: View, parts: Sequence[Part], largest: int | None) -> None:
             )
     if kind not in EACH_ROW:
         return
-    first, *others = totals
-    if any(one.rows != first.rows or not _close(one.weight, first.weight) for one in others):
+    first, *rest = totals
+    if any(total.rows != first.rows or not _close(total.weight, first.weight) for total in rest):
         refuse("its parts have different numbers of rows")
-    if kind == "classwise" and not _close(math.fsum(one.events for one in totals), first.weight):
+    if kind == "classwise" and not _close(
+        math.fsum(total.events for total in totals), first.weight
+    ):
         refuse("each row must have one class")
 
 
@@ -186,17 +188,19 @@ def _check_square_scores(part: Bins | GridCells) -> None:
     """Σwp² lies in its range, by label where it is stored so."""
     low, high, weight, score = _by_label(part)
     slack = _ROUNDING * part.weight[:, None]
-    least = np.where(weight > slack, score**2 / weight, 0)
-    most = (low + high) * score - low * high * weight
+    lowest = np.where(weight > slack, score**2 / weight, 0)
+    highest = (low + high) * score - low * high * weight
     if isinstance(part, GridCells):
         square = part.squares_by_label
-        known = True
+        has_lowest = True
     else:
         square = part.columns[:, 4:5]
-        known = part.moments
-        least = least.sum(axis=1, keepdims=True)
-        most = most.sum(axis=1, keepdims=True)
-    if not (square <= most + slack).all() or (known and not (square >= least - slack).all()):
+        has_lowest = part.moments
+        lowest = lowest.sum(axis=1, keepdims=True)
+        highest = highest.sum(axis=1, keepdims=True)
+    if not (square <= highest + slack).all() or (
+        has_lowest and not (square >= lowest - slack).all()
+    ):
         refuse("a mean squared score must lie in its range")
 
 

@@ -96,15 +96,15 @@ def _equal_mass(sample: Sample, rule: EqualMass, moments: bool) -> Bins:
 
 def events_of_rows(sample: Sample) -> int:
     """Count the events, whatever their weights; scores and labels are checked on the way."""
-    found = []
+    block_events = []
 
     def count(p: NDArray[Any], y: NDArray[Any], _: slice) -> int:
         status, events = _kernels.events(p, y)
-        found.append(events)
+        block_events.append(events)
         return status
 
     sum_rows(sample, count)
-    return sum(found)
+    return sum(block_events)
 
 
 def cells_of_rows(sample: Sample, *, split_ties: bool = False) -> Cells:

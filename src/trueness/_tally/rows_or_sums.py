@@ -132,17 +132,17 @@ def as_binned(
         if two_columns:
             y_true = binary_of_two_classes(y_true)
         rule = rule_for(bins, y_true.weight)
-        found = y_true.coarsen(rule)
+        binned_sums = y_true.coarsen(rule)
         if moments:
-            need_moments(found)
+            need_moments(binned_sums)
     else:
         sample, kind = sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True)
         if two_columns:
             sample = binary_of_two_columns(sample)
         rule = rule_for(bins, sample.n if sample.w is None else float(sample.w.sum()))
-        found = binned_of(sample, kind, rule, moments=moments, piece=False)
-    _give_warnings(found, rule)
-    return found
+        binned_sums = binned_of(sample, kind, rule, moments=moments, piece=False)
+    _give_warnings(binned_sums, rule)
+    return binned_sums
 
 
 def rule_for(bins: BinsLike | BySize, weight: float) -> BinRule:
@@ -166,9 +166,9 @@ def as_tally(
     With `two_columns` a matrix of two columns is the binary problem of its second.
     """
     if isinstance(y_true, _SUMS):
-        found = tally_of_sums(y_true)
+        tally = tally_of_sums(y_true)
         if two_columns:
-            found = binary_of_two_classes(found)
+            tally = binary_of_two_classes(tally)
         refuse_row_arguments(y_true, y_prob, options)
         if rule is not None:
             checked_rule(rule, y_true)
@@ -176,9 +176,9 @@ def as_tally(
         sample, kind = sample_and_kind(y_true, y_prob, options, kind=kind, keep_logits=True)
         if two_columns:
             sample = binary_of_two_columns(sample)
-        found = tally_of(sample, kind, rule)
-    _give_warnings(found, rule)
-    return found
+        tally = tally_of(sample, kind, rule)
+    _give_warnings(tally, rule)
+    return tally
 
 
 def as_rows_or_cells(
@@ -192,11 +192,11 @@ def as_rows_or_cells(
         return as_tally(y_true, y_prob, options)
     sample, kind = sample_and_kind(y_true, y_prob, options, keep_logits=True)
     unsorted = sample.w is None
-    found: Parts[Any] = (
+    parts: Parts[Any] = (
         Parts(*_parts(sample, kind, unsorted_rows, False)) if unsorted else tally_of(sample, kind)
     )
-    _give_warnings(found)
-    return found
+    _give_warnings(parts)
+    return parts
 
 
 def as_sample(
@@ -208,9 +208,9 @@ def as_sample(
         raise InputError(
             "", "This needs whole rows of scores", got, remedy="Pass labels and scores."
         )
-    sample, asked = sample_and_kind(y_true, y_prob, options, kind=kind)
-    if asked != kind:
-        raise InputError("kind", f"must be {kind!r} here, or be left out", f"got {asked!r}")
+    sample, stated_kind = sample_and_kind(y_true, y_prob, options, kind=kind)
+    if stated_kind != kind:
+        raise InputError("kind", f"must be {kind!r} here, or be left out", f"got {stated_kind!r}")
     check_one_class(sample)
     return sample
 
@@ -242,8 +242,8 @@ def sample_and_kind(
             y_true, y_prob, allow_empty=allow_empty, is_part=is_part
         ), kind
     rest: dict[str, Any] = dict(options)
-    asked = check_kind(rest.pop("kind")) if "kind" in rest else None
-    kind = asked or kind
+    stated_kind = check_kind(rest.pop("kind")) if "kind" in rest else None
+    kind = stated_kind or kind
     rest["multilabel"] = kind == "multilabel"
     sample = read_sample(
         y_true,
@@ -253,7 +253,7 @@ def sample_and_kind(
         is_part=is_part,
         **rest,
     )
-    if asked not in (None, "classwise") and sample.p.ndim == 1:
+    if stated_kind not in (None, "classwise") and sample.p.ndim == 1:
         demand = f"`kind={kind!r}` needs a matrix of scores, one column per class"
         why = "It is P(positive) of one binary problem, where there is no top label to choose;"
         remedy = Remedy(
@@ -674,14 +674,16 @@ def by_bucket(
         return make(sample, kind)
     pieces = clusters.rows()
     if sample.w is not None:
-        pieces = [at[sample.w[at] > 0] for at in pieces]  # a bucket of weight 0 has no rows
+        pieces = [
+            members[sample.w[members] > 0] for members in pieces
+        ]  # a bucket of weight 0 has no rows
     try:
         none = make(sample.at(pieces[0][:0], None), kind)
         made = [
-            make(sample.at(at, None if sample.w is None else sample.w[at]), kind)
-            if at.size
+            make(sample.at(members, None if sample.w is None else sample.w[members]), kind)
+            if members.size
             else none
-            for at in pieces
+            for members in pieces
         ]
     except InputError:
         make(sample, kind)  # raises the same, of all rows
@@ -714,8 +716,10 @@ def binned_of(
     if sample.n > _PIXELS and sample.pixels and sample.w is None and rule.fixed_edges is not None:
         if kind != "classwise" and not piece:
             check_one_class(sample)
-        some = (np.arange(i, min(i + _PIXELS, sample.n)) for i in range(0, sample.n, _PIXELS))
-        return sum(binned_of(sample.at(few, None), kind, rule, moments=moments) for few in some)  # type: ignore[return-value]  # whole numbers add exactly
+        blocks = (np.arange(i, min(i + _PIXELS, sample.n)) for i in range(0, sample.n, _PIXELS))
+        return sum(
+            binned_of(sample.at(block, None), kind, rule, moments=moments) for block in blocks
+        )  # type: ignore[return-value]  # whole numbers add exactly
     if kind != "confidence":
         check_class_bins(rule.n_requested, sample.p.shape[1])
     if kind == "classwise" and sample.w is None and isinstance(rule, EqualWidth) and not moments:

@@ -136,8 +136,8 @@ def edges_of(rule: BinRule) -> Floats:
 def check_class_bins(n: int, n_classes: int) -> None:
     """Raise if `n` bins of each class are too many to store."""
     if n_classes > 1 and n * n_classes > _MOST_CLASS_BINS:
-        most = _MOST_CLASS_BINS // n_classes
-        demand = f"must be at most {most:,} with {n_classes:,} classes, {_MOST_CLASS_BINS:,} for all of them"
+        most_bins = _MOST_CLASS_BINS // n_classes
+        demand = f"must be at most {most_bins:,} with {n_classes:,} classes, {_MOST_CLASS_BINS:,} for all of them"
         raise InputError("bins", demand, f"got {n:,}", remedy=_DISTINCT)
 
 
@@ -220,33 +220,33 @@ class Edges(_Fixed):
 
     def __init__(self, edges: ArrayLike) -> None:
         try:
-            given = np.asarray(edges)
+            array = np.asarray(edges)
             # Strings would be read as numbers, complex ones cut, masked entries taken for what they
             # hide.
-            if given.dtype.kind not in "biufO" or np.ma.is_masked(edges):
+            if array.dtype.kind not in "biufO" or np.ma.is_masked(edges):
                 raise TypeError
-            found = given.astype(np.float64)
+            checked = array.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
             raise InputError(
                 "bins", "as edges must be numbers", f"got {reprlib.repr(edges)}"
             ) from None
-        if found.ndim != 1 or found.size < 2:
+        if checked.ndim != 1 or checked.size < 2:
             raise InputError(
                 "bins",
                 "as edges must be a sequence of at least 2 numbers",
-                f"got shape {found.shape}",
+                f"got shape {checked.shape}",
             )
         if (
-            not np.isfinite(found).all()
-            or found[0] < 0
-            or found[-1] > 1
-            or (np.diff(found) <= 0).any()
+            not np.isfinite(checked).all()
+            or checked[0] < 0
+            or checked[-1] > 1
+            or (np.diff(checked) <= 0).any()
         ):
-            got = f"got {np.array2string(found, threshold=8)}"
+            got = f"got {np.array2string(checked, threshold=8)}"
             raise InputError("bins", "as edges must increase strictly inside [0, 1]", got)
-        found = found + 0.0  # -0.0 becomes 0.0
-        found.flags.writeable = False
-        self._keep(edges=found)
+        checked = checked + 0.0  # -0.0 becomes 0.0
+        checked.flags.writeable = False
+        self._keep(edges=checked)
 
     @property
     def fixed_edges(self) -> Floats:
@@ -424,11 +424,15 @@ class Isotonic(BinRule):
 
     def _checked_error(self, events: NDArray[Any], n: NDArray[Any]) -> Floats:
         assert self.error is not None
-        found = np.asarray(self.error(events, n))
-        if found.shape != n.shape or found.dtype.kind not in "biuf" or not np.isfinite(found).all():
-            got = f"it returned {reprlib.repr(found.tolist())} for {n.size:,} bins"
+        errors = np.asarray(self.error(events, n))
+        if (
+            errors.shape != n.shape
+            or errors.dtype.kind not in "biuf"
+            or not np.isfinite(errors).all()
+        ):
+            got = f"it returned {reprlib.repr(errors.tolist())} for {n.size:,} bins"
             raise InputError("error", "must return a finite number for each bin", got)
-        return found.astype(np.float64)
+        return errors.astype(np.float64)
 
 
 class BlockIsotonic(BinRule):

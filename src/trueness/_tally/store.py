@@ -97,10 +97,10 @@ def json_ready(value: Any, name: str) -> Any:
     """The value as JSON brings it back, or an error that names the argument."""
     try:
         back = json.loads(json.dumps(value, allow_nan=False, ensure_ascii=False))
-        same = back == value
+        is_same = back == value
     except (TypeError, ValueError, RecursionError):
-        same = False
-    if not same:
+        is_same = False
+    if not is_same:
         demand = "must be ready for JSON: text, numbers, lists and dicts of these"
         raise InputError(name, demand, f"got {reprlib.repr(value)}")
     return back
@@ -186,13 +186,13 @@ def from_dict(what: str, data: Any) -> _Read:
 
 def _columns_of_lists(form: str, fields: Fields) -> Fields:
     _check_layout(form, fields)
-    found = dict(fields)
+    columns = dict(fields)
     for name, (dtype, shape) in _types(form, fields).items():
         values = np.asarray(fields[name]) if len(fields[name]) else np.zeros((0, *shape), dtype)
         if values.dtype.kind not in ("i" if dtype == "<i8" else "if") or values.shape[1:] != shape:
             refuse(f"its column {name!r} does not hold the numbers that it should")
-        found[name] = values.astype(dtype)
-    return found
+        columns[name] = values.astype(dtype)
+    return columns
 
 
 def pack(header: Fields) -> bytes:
@@ -230,10 +230,10 @@ def unpack(data: bytes, what: str) -> Fields:
         (length,) = _LENGTH.unpack_from(body)
         text = bytes(body[_LENGTH.size : _LENGTH.size + length])
         header = json.loads(text)
-        found = header["what"]
-        if found != what:
+        kind = header["what"]
+        if kind != what:
             commands = "`Accumulator.save` and `trueness tally` write what commands read."
-            reason = f"it holds a trueness {found}, which `{found.capitalize()}.load` reads"
+            reason = f"it holds a trueness {kind}, which `{kind.capitalize()}.load` reads"
             refuse(reason, commands if what == "accumulator" else "")
         return _with_columns(header, body[_LENGTH.size + length :])
 
@@ -319,14 +319,14 @@ def _with_columns(header: Fields, data: memoryview) -> Fields:
         )
 
     def take(fields: Fields) -> Fields:
-        found = dict(fields)
+        columns = dict(fields)
         for name, (dtype, _) in _types(form, fields).items():
             n = fields[name]
-            found[name], streams[name + dtype] = (
+            columns[name], streams[name + dtype] = (
                 streams[name + dtype][:n],
                 streams[name + dtype][n:],
             )
-        return found
+        return columns
 
     return _with_parts(header, take)
 
@@ -340,9 +340,11 @@ def _check_layout(form: str, fields: Fields) -> None:
 
 def _types(form: str, fields: Fields) -> dict[str, _Column]:
     """Type and shape of each column that a part has, in the order of its fields."""
-    found = {name: _FORMS[form].columns[name] for name in fields if name not in _FORMS[form].flags}
-    own = "<i8" if fields.get("whole") else "<f8"
-    return {name: (own if dtype == "?" else dtype, shape) for name, (dtype, shape) in found.items()}
+    types = {name: _FORMS[form].columns[name] for name in fields if name not in _FORMS[form].flags}
+    counts = "<i8" if fields.get("whole") else "<f8"
+    return {
+        name: (counts if dtype == "?" else dtype, shape) for name, (dtype, shape) in types.items()
+    }
 
 
 def restore(form: str, described: Fields) -> _Read:
@@ -371,12 +373,12 @@ def restore(form: str, described: Fields) -> _Read:
     expected = (len(classes or ()) if several else 1,) if largest is None else CHOICES
     if len(parts) not in expected or (several and largest is not None):
         refuse(f"it should have {' or '.join(map(str, expected))} parts and has {len(parts)}")
-    found = tuple(_part(form, fields) for fields in parts)
+    restored = tuple(_part(form, fields) for fields in parts)
     named = None if classes is None else tuple(classes)
-    check_parts(kind, found, largest)
+    check_parts(kind, restored, largest)
     if largest is None:
-        return kind, found, named, None
-    return kind, (reduce(add, found),), named, Buckets(found, largest)
+        return kind, restored, named, None
+    return kind, (reduce(add, restored),), named, Buckets(restored, largest)
 
 
 def _part(form: str, fields: Fields) -> Part:
@@ -407,12 +409,12 @@ def subtract(part: Any, other: Any) -> Any:
     Cells of a sketch keep the range of all scores that they had.
     """
     mine, less = (
-        {k: v for k, v in _fields(one).items() if isinstance(v, np.ndarray)}
-        for one in (part, other)
+        {k: v for k, v in _fields(arrays).items() if isinstance(v, np.ndarray)}
+        for arrays in (part, other)
     )
     rounded = any(
-        "floats" in one or np.max(one.get("squares", 0), initial=0) >= MOST_ROWS
-        for one in (mine, less)
+        "floats" in arrays or np.max(arrays.get("squares", 0), initial=0) >= MOST_ROWS
+        for arrays in (mine, less)
     )
     if rounded or not (part.whole and other.whole):
         got = "these are of fractional weights, of weights in bins, or of too many rows"

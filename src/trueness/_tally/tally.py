@@ -55,7 +55,7 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
     @classmethod
     def of_buckets(cls, sums: Sequence[Self], largest: int) -> Self:
         """The sums of all buckets of clusters, which remember each; there is one score per row."""
-        return sums[0]._with_buckets(Buckets(tuple(one.parts[0] for one in sums), largest))
+        return sums[0]._with_buckets(Buckets(tuple(bucket.parts[0] for bucket in sums), largest))
 
     @property
     def largest_cluster(self) -> int | None:
@@ -67,7 +67,9 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        mine, theirs = ((one.kind, one.classes, one.parts, one.buckets) for one in (self, other))
+        mine, theirs = (
+            (side.kind, side.classes, side.parts, side.buckets) for side in (self, other)
+        )
         return mine == theirs
 
     @property
@@ -196,10 +198,10 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers, ready for JSON; the key ``schema`` numbers the format."""
-        found: dict[str, Any] = _store().to_dict(
+        stored: dict[str, Any] = _store().to_dict(
             type(self).__name__.lower(), _store().describe(self)
         )
-        return found
+        return stored
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -231,8 +233,8 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read a file that :meth:`save` wrote."""
-        found: Self = _store().load(path, cls.from_bytes)
-        return found
+        loaded: Self = _store().load(path, cls.from_bytes)
+        return loaded
 
     def __repr__(self) -> str:
         cells = sum(part.size for part in self.parts)
@@ -349,8 +351,8 @@ def tally_of_sums(sums: Any, what: str = "This measure") -> Tally:
         raise InputError(
             "", f"{what} needs every distinct score", "bins do not keep them", remedy=remedy
         )
-    found: Tally = sums if isinstance(sums, Tally) else sums.as_tally()
-    return found
+    tally: Tally = sums if isinstance(sums, Tally) else sums.as_tally()
+    return tally
 
 
 def class_of_lines(sums: Tally | Binned, sizes: Iterable[int]) -> tuple[Any, ...] | None:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 MISSING = "–"
+TOO_SMALL = "too small to be estimated"
+"""What is shown in place of a typical error of zero, which nobody has."""
 _ROUNDING = 1e-12  # left over when equal numbers are subtracted
 _MOST_DECIMALS = 12
 _MOST_COMMON_DECIMALS = 6
@@ -42,6 +44,45 @@ def signed(value: float | None, decimals: int = 4) -> str:
     if value is not None and value > 0:
         return f"+{text}"
     return text
+
+
+def signed_with_limits(
+    value: float, low: float, high: float, decimals: int = 4
+) -> tuple[str, str, str]:
+    """A difference and its limits, with two digits of the distance between these, or more.
+
+    >>> signed_with_limits(0.000104, 0.0000039, 0.00021), signed_with_limits(-0.015, -4.1, 4.3, 1)
+    (('+0.00010', '0.00000', '+0.00021'), ('0.0', '−4.1', '+4.3'))
+    >>> signed_with_limits(0.1, -math.inf, math.inf, 2)
+    ('+0.10', '−∞', '+∞')
+    """
+    width = high - low
+    if math.isfinite(width) and width > 0:
+        decimals = min(_MOST_DECIMALS, max(decimals, 1 - math.floor(math.log10(width))))
+    return (
+        _rounded(value, decimals),
+        _rounded(low, decimals),
+        _rounded(high, decimals),
+    )
+
+
+def _rounded(value: float, decimals: int) -> str:
+    """A signed number with all its decimals; zero has no sign."""
+    if not math.isfinite(value):
+        return signed(value)
+    sign = "+" if round(value, decimals) > 0 else ""
+    return f"{sign}{value:z,.{decimals}f}".replace("-", "−")
+
+
+def small_share(value: float) -> str:
+    """A fraction as a percentage, of which less than a hundredth of a percent does not matter.
+
+    >>> small_share(0.27), small_share(0.0000012), small_share(0.0)
+    ('27 %', '< 0.01 %', '0 %')
+    """
+    if 0 < value < 1e-4:
+        return "< 0.01 %"
+    return percent(value)
 
 
 def ratio(value: float | None) -> str:
@@ -153,7 +194,7 @@ def points(*values: float) -> tuple[str, ...]:
     small = _ROUNDING < largest < 0.95
     decimals = min(_MOST_COMMON_DECIMALS, 1 - math.floor(math.log10(largest))) if small else 1
     return tuple(
-        MISSING if math.isnan(v) else f"{100 * v:.{decimals}f}".replace("-", "−") for v in values
+        MISSING if math.isnan(v) else f"{100 * v:z.{decimals}f}".replace("-", "−") for v in values
     )
 
 

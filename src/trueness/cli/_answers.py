@@ -1,5 +1,6 @@
 """``trueness answers``, and the answers of several models side by side for ``trueness compare``."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,7 @@ def paired_rows(request: Request) -> Rows:
     by_model = len(set.union(*models)) > 1 and all(models)
     whose = list[str]()
     rows = list[dict[str, Any]]()
+    keys = list[tuple[str, str, int]]()
     for table in tables:
         columns = {column: table.array(column) for column in table.names}
         each = [
@@ -74,13 +76,13 @@ def paired_rows(request: Request) -> Rows:
         ]
         whose += [row["model"] if by_model else Path(table.name).stem for row in each]
         rows += each
+        keys += _questions(each, table.name, has_ids=request.id_field is not None)
     names = dict.fromkeys(whose)
     both = " and ".join(map(repr, names))
     if len(names) < 2:
         raise InputError(
             "FILE", "must be logs of two models or more to compare", f"got {both or 'none'}"
         )
-    keys = ((row["task"], row["question"], row["epoch"]) for row in rows)
     own = {
         name: [rows[i] for i in some]
         for name, some in paired(whose, keys, "question and epoch").items()
@@ -110,3 +112,27 @@ def paired_rows(request: Request) -> Rows:
     choice = Choice(labels[0], own_columns, None, (), request.by, request.cluster or "question")
     read = source.read(labels, choice.numbers, choice.groups)
     return Rows(read, choice, source, replace(request, files=())).validate()
+
+
+def _questions(
+    rows: Sequence[Mapping[str, Any]], name: str, *, has_ids: bool
+) -> list[tuple[str, str, int]]:
+    """Task, question and epoch of each answer, as other logs have them.
+
+    Where the log names no task, it is called by its file, which other logs are not. Then the ids of
+    questions alone pair them, but not the numbers of rows.
+    """
+    from trueness.sources._files import files_below
+
+    files = files_below(name) if Path(name).is_dir() else (name,)
+    stems = {Path(file).stem for file in files}
+    found = []
+    for row in rows:
+        task, question = row["task"], row["question"]
+        if task in stems:
+            task, question = "", question.removeprefix(f"{task}/")
+        found.append((task, question, row["epoch"]))
+    numbered = {question for _, question, _ in found} <= {str(i) for i in range(len(found))}
+    if has_ids or not numbered:
+        return found
+    return [(row["task"], row["question"], row["epoch"]) for row in rows]

@@ -387,7 +387,9 @@ def paired(models: Iterable[Any], keys: Iterable[Any], what: str) -> dict[str, l
         key for key in next(iter(place.values())) if all(key in own for own in place.values())
     ]
     if not shared:
-        raise InputError("", f"{' and '.join(map(repr, place))} have no {what} in common")
+        remedy = "Of any JSON `--id-field` names the question." if "question" in what else ""
+        none = f"{' and '.join(map(repr, place))} have no {what} in common"
+        raise InputError("", none, remedy=remedy)
     for key in shared:
         times = {name: len(own[key]) for name, own in place.items()}
         if len({*times.values()}) > 1:

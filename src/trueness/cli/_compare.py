@@ -7,7 +7,13 @@ from typing import Any, NamedTuple
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness._text.numbers import common_decimals, level_percent, points, rule_in_words
+from trueness._text.numbers import (
+    TOO_SMALL,
+    common_decimals,
+    level_percent,
+    points,
+    rule_in_words,
+)
 from trueness._text.table import Cell, Column, Kind, Table, written
 from trueness.cli._answers import paired_rows
 from trueness.cli._columns import Group, Request, group_columns
@@ -127,10 +133,11 @@ def _compared(
 def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
     first = results[0].comparison
     level = level_percent(first.level)
+    difference = "difference of squares" if first.measure == "squared_ece" else "difference"
     columns = [
         *group_columns(rows.choice.by),
         *(Column(key, key, "name") for key in ("first", "second")),
-        Column("difference", "difference", "fraction"),
+        Column("difference", difference, "fraction"),
         *(
             Column(key, title, "fraction")
             for key, title in (("low", f"{level} from"), ("high", "to"))
@@ -211,9 +218,12 @@ def _typical_error(square: float, own: "tn.results.Estimate | None") -> dict[str
     """The root of a squared error in percentage points, with its limits."""
     squares = (square,) if own is None else (square, own.low, own.high)
     error, *limits = points(*(max(0.0, value) ** 0.5 for value in squares))
-    cells = {"value": Cell(square, f"{error} points")}
-    if own is not None and math.isfinite(own.high):
-        cells["interval"] = Cell(own.low, "{} to {}".format(*limits))
+    cells = {"value": Cell(square, f"{error} points" if float(error) > 0 else TOO_SMALL)}
+    if own is None or not math.isfinite(own.high):
+        return cells
+    low, high = limits
+    # Whether zero is among the values is said by the verdict, from a test.
+    cells["interval"] = Cell(own.low, f"{low} to {high}" if float(low) > 0 else f"at most {high}")
     return cells
 
 

@@ -69,7 +69,7 @@ def statements_of(
 
     `guess` finds a column by its usual names, `check` refuses one that is not there.
     """
-    stated = _stated_kind(request)
+    stated = stated_kind(request)
     if stated is None:
         return None
     _refuse_labels(request)
@@ -98,7 +98,7 @@ def statements_of(
     return Statements("interval", outcome, models, coverage=coverage)
 
 
-def _stated_kind(request: Any) -> Literal["interval", "quantiles", "horizon"] | None:
+def stated_kind(request: Any) -> Literal["interval", "quantiles", "horizon"] | None:
     """Which options were given; those of two kinds are refused."""
     given = {
         "horizon": bool(request.followup or request.event or request.horizon is not None),

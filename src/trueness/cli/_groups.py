@@ -8,7 +8,7 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
-from trueness._text.numbers import level_percent, signed, span, total
+from trueness._text.numbers import level_percent, signed_with_limits, total
 from trueness._text.table import Cell, Column, Table
 from trueness.cli._columns import Group, Request, group_columns
 from trueness.cli._dataset import Arguments, Rows, as_numbers, read_rows
@@ -201,16 +201,16 @@ def _gap_output(
 
 
 def _cells(row: dict[str, Any], events: str) -> dict[str, Any]:
-    def points(value: float) -> str:
-        return signed(100 * value, 1)
-
+    gap, low, high = signed_with_limits(
+        100 * row["gap"], 100 * row["gap_low"], 100 * row["gap_high"], decimals=1
+    )
     texts = {
         events: total(row[events]),
         "expected": f"{row['expected']:,.1f}",
-        "gap": points(row["gap"]),
+        "gap": gap,
     }
     cells = {key: Cell(row[key], text) for key, text in texts.items()}
-    limits = Cell(row["gap_low"], span(row["gap_low"], row["gap_high"], points))
+    limits = Cell(row["gap_low"], f"{low} to {high}")
     return {**row, **cells, "limits": limits, "finding": row["finding"] or None}
 
 

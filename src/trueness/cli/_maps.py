@@ -10,7 +10,7 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
-from trueness.cli._columns import Model, Request, choose_scores
+from trueness.cli._columns import Model, Request, _check_column, choose_scores
 from trueness.cli._dataset import (
     Rows,
     as_fractions,
@@ -20,6 +20,7 @@ from trueness.cli._dataset import (
     read_rows,
     require_rows,
 )
+from trueness.cli._events import stated_kind
 from trueness.cli._printing import (
     Target,
     check_suffix,
@@ -88,6 +89,10 @@ def fit(calibrator: str, parameters: tuple[str, ...], output: str | None, **opti
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     check_writable(output, *options["files"])
     check_suffix(output, "JSON", (".json",))
+    stated = Request.pop_from(dict(options))
+    if stated_kind(stated) == "interval":
+        _fit_intervals(stated, parameters, output)
+        return
     from_logits = bool(options.pop("from_logits"))
     unfitted = _with_parameters(
         _named(calibrator), calibrator, parameters, options["seed"], from_logits
@@ -173,6 +178,43 @@ def _named(text: str) -> Any:
     return calibrator_named(text, "--calibrator")
 
 
+def _fit_intervals(request: Request, parameters: tuple[str, ...], output: str | None) -> None:
+    """Move the ends of intervals, and save how far."""
+    for option in ("calibrator", "by", "kind"):
+        if opt.is_typed(option):
+            demand = "is not for intervals, whose ends are moved: leave it out"
+            raise InputError(f"--{option}", demand)
+    rows = read_rows(request)
+    choice = rows.choice
+    assert choice.statements is not None
+    if len(choice.models) > 1:
+        raise InputError("--lower", "must be given once to move the ends of intervals")
+    calibration = _with_parameters(
+        tn.IntervalCalibration(choice.statements.coverage),
+        "interval-calibration",
+        parameters,
+        0,
+        False,
+    )
+    (model,) = choice.models
+    lower, upper = choice.statements.models[model.name]
+    numbers = rows.columns.numbers
+    with rows.about(model) as warned:
+        outcome = numbers[choice.statements.outcome]
+        calibration.fit(outcome, numbers[lower], numbers[upper], cluster=rows.cluster)
+    warning(*warned)
+    calibration.interval_names_ = (lower, upper)
+    calibration.label_name_ = choice.statements.outcome
+    path = None if output == "-" else output
+    write(path, calibration.to_json())
+    if path is not None:
+        n = calibration.n_rows_
+        note(f"IntervalCalibration fitted on {n:,} rows and written to {path}.")
+    ends = f"lower ends by {-calibration.lower_change_:+.6g}, upper ends by {calibration.upper_change_:+.6g}"
+    unit = " half-widths" if calibration.change == "stretch" else ""
+    note(f"It moves {ends}{unit}.")
+
+
 def _with_parameters(
     calibrator: Any, text: str, parameters: tuple[str, ...], seed: int, from_logits: bool
 ) -> Any:
@@ -223,9 +265,17 @@ def _with_parameters(
     "Rows without a score: fail, or keep them without a calibrated score.",
     default="raise",
 )
+@opt.text("--lower", "Of intervals: column of the lower ends.  [default: the one of `fit`]")
+@opt.text("--upper", "Of intervals: column of the upper ends.  [default: the one of `fit`]")
 @opt.file_output
 def apply(
-    map_path: str, name: str | None, missing: str, output: str | None, **options: Any
+    map_path: str,
+    name: str | None,
+    missing: str,
+    lower: str | None,
+    upper: str | None,
+    output: str | None,
+    **options: Any,
 ) -> None:
     """Add calibrated scores to a file.
 
@@ -258,7 +308,14 @@ def apply(
                 remedy=remedy,
             )
         compress = _compression(source, path or "")
-        model = _model(source, request, calibrator.score_names_)
+        moves_ends = isinstance(calibrator, tn.IntervalCalibration)
+        if moves_ends:
+            model = _ends_of(source, request, calibrator, lower, upper)
+        elif lower is not None or upper is not None:
+            demand = "is for intervals, and this is a map of scores"
+            raise InputError("--upper" if lower is None else "--lower", demand)
+        else:
+            model = _model(source, request, calibrator.score_names_)
         names = _new_names(model, name, source)
         if path is None and sys.stdout.isatty() and not source.is_text:
             raise InputError(
@@ -267,6 +324,23 @@ def apply(
         scores = _calibrated(calibrator, source, model, missing, request.percent)
         new = dict(zip(names, [scores] if len(names) == 1 else scores.T, strict=True))
         write(path, compress(lambda file: source.write(file, new)))
+
+
+def _ends_of(
+    source: "Table", request: Request, calibrator: Any, lower: str | None, upper: str | None
+) -> Model:
+    """The columns of both ends: those that the options name, else those of the fit."""
+    if request.probs or request.matrices:
+        raise InputError("--prob", "is for scores, and this moves the ends of intervals")
+    fitted = calibrator.interval_names_ or (None, None)
+    ends = []
+    for option, typed, known in (("--lower", lower, fitted[0]), ("--upper", upper, fitted[1])):
+        column = typed or known
+        if column is None:
+            raise InputError(option, "must name the column of these ends")
+        _check_column(source.names, column, option, source.name)
+        ends.append(column)
+    return Model(",".join(ends), tuple(ends))
 
 
 def _compression(source: "Table", path: str) -> Any:
@@ -370,8 +444,12 @@ def _calibrated(
     own = (
         {"by": {name: values[kept] for name, values in read.groups.items()}} if read.groups else {}
     )
+    named = {"y_prob": f"scores {model.name!r}"}
+    named |= dict(
+        zip(("lower", "upper"), (f"column {name!r}" for name in model.columns), strict=False)
+    )
     words = wording(
-        {"y_prob": f"scores {model.name!r}"},
+        named,
         lambda place: source.place(int(kept[place.row])),
         remedies=dict.fromkeys(("temperature", "input-logits"), logits),
     )
@@ -382,7 +460,10 @@ def _calibrated(
             remedy = "`--missing keep` leaves those rows without a calibrated score."
             raise InputError("y_prob", demand, got, remedy=remedy)
         if len(kept):
-            scores[kept] = calibrator.predict(as_fractions(p[kept], percent), **own)
+            if isinstance(calibrator, tn.IntervalCalibration):
+                scores[kept] = np.column_stack(calibrator.predict(*p[kept].T))
+            else:
+                scores[kept] = calibrator.predict(as_fractions(p[kept], percent), **own)
     warning(*warned)
     return scores
 
@@ -434,6 +515,8 @@ def export(path: str, **options: Any) -> None:
     if target.form == "onnx" and target.path is None:
         raise click.UsageError("An ONNX model is binary: name a file, -o map.onnx.")
     calibrator = load_map(path, repr(path))
+    if isinstance(calibrator, tn.IntervalCalibration):
+        raise InputError("MAP", "must map scores", f"{path} moves the ends of intervals")
     if target.form == "onnx":
         with reword_messages(wording({}), path):
             model = calibrator.to_onnx(dtype=options["dtype"])

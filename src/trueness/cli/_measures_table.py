@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import trueness as tn
 from trueness._progress import progress_bar
-from trueness._text.numbers import bin_name, common_decimals, level_percent, ratio, span
+from trueness._text.numbers import bin_name, common_decimals, level_percent, ratio, span, total
 from trueness._text.strings import display_width, grouped, shorten, visible
 from trueness._text.table import Cell, Column, Table, written
 from trueness.cli._columns import Group, group_columns, model_column
@@ -84,6 +84,8 @@ def _written(q: Quantity, models: Iterable[ModelMeasures]) -> Callable[[float], 
     """How a value is written, with decimals that suit the values of all models."""
     values = [model.values.get(q.key, math.nan) for model in models]
     decimals = common_decimals(values) if q.unit == "fraction" else 4
+    if q.key == "weight":
+        return lambda value: Cell(value, total(value))
     return lambda value: Cell(value, written(value, q.unit, decimals))
 
 

@@ -198,9 +198,7 @@ _CONFIDENCES = (
     "Where confidences come from: logprob, options, options-per-byte, stated, agreement, regex:PATTERN or "
     "a field such as metadata.confidence.  [default: the first that the log has]"
 )
-logs = combine(
-    text("--scorer", "The scorer, the metric or METRIC,FILTER that says which answers are right."),
-    text("--confidence", _CONFIDENCES, metavar="SOURCE"),
+log_fields = combine(
     text(
         "--label-field",
         "For any JSON: the field that says whether the answer is right.",
@@ -217,6 +215,11 @@ logs = combine(
     ),
     text("--id-field", "The field with the id of the question.", metavar="PATH"),
     text("--targets", "CSV with the right answer of each id: columns id, target.", metavar="FILE"),
+)
+logs = combine(
+    text("--scorer", "The scorer, the metric or METRIC,FILTER that says which answers are right."),
+    text("--confidence", _CONFIDENCES, metavar="SOURCE"),
+    log_fields,
 )
 cluster = text("--cluster", "Column of clusters: rows of the same cluster may be dependent.")
 _STREAM = "Read the file in pieces, in bounded memory.  [default: for files above 256 MB]"

@@ -1,6 +1,5 @@
 """``trueness report``."""
 
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from trueness.errors import InputError, collected_warnings
 
 if TYPE_CHECKING:
     from trueness._report.report import Report
+    from trueness.results._page import Command
 
 _LOG_OPTIONS = ("scorer", "confidence", *LOG_FIELDS)
 _USUAL = "trueness-report.html"
@@ -204,10 +204,10 @@ def report_of_sums(**options: Any) -> None:
 
     It names the sections that need the rows.
     """
-    from trueness._report.records import Provenance
     from trueness._report.report import report_sums, today
     from trueness.cli._measurements import Options
     from trueness.cli._measures_table import compare_files
+    from trueness.results._page import Command, Provenance
 
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     rule = opt.bin_rule(options["bins"])  # before the files are read
@@ -219,11 +219,9 @@ def report_of_sums(**options: Any) -> None:
     names = list(sums)
     label, scores = (total.about.get(key) for key in ("label", "prob"))
     known = label if isinstance(label, str) else None
-    command = ""
-    if known is not None and isinstance(
-        scores, str
-    ):  # a report on the rows, whose columns are known
-        command = shlex.join(["trueness", "report", "rows.csv", "--label", known, "--prob", scores])
+    command = None
+    if known is not None and isinstance(scores, str):  # then the columns of the rows are known
+        command = Command(("rows.csv",), {"--label": known, "--prob": scores})
     ends = [Path(name).name for name in (names if len(names) < 3 else (names[0], names[-1]))]
     series = ", ".join(ends) if len(names) < 3 else f"{' … '.join(ends)} ({len(names):,} files)"
     origin = Provenance(series, known, None, today(), {"scores": command})
@@ -247,21 +245,17 @@ def report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
     if rows.choice.statements is not None:
         return _report_of_statements(rows.complete(), settings)
     with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
-        from trueness._report.records import Provenance
         from trueness._report.report import report_rows, today
+        from trueness.results._page import Provenance
 
         several = rows.request.multilabel
         named = {
             f"label {model.name}" if several else model.name: model for model in rows.choice.models
         }
-        commands = {name: _fit_command(rows, model) for name, model in named.items()}
-        cluster = (
-            "" if rows.choice.cluster is None else shlex.join(["--cluster", rows.choice.cluster])
-        )
+        commands = {name: _command(rows, model) for name, model in named.items()}
         answers = getattr(rows.origin, "answers", None)
         label = None if several or rows.choice.models[0].label else rows.choice.label
         told: dict[str, Any] = {
-            "cluster": cluster,
             "cluster_name": rows.choice.cluster or "",
             "of_answers": answers is not None,
         }
@@ -289,8 +283,8 @@ def report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
 def _report_of_statements(rows: Rows, settings: dict[str, Any]) -> "Report":
     """The report of intervals, quantiles or risks."""
     with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
-        from trueness._report.records import Provenance
         from trueness._report.report import report_assessments, today
+        from trueness.results._page import Provenance
 
         by = {name: rows.columns.groups[name] for name in rows.choice.by} or None
         how: Any = {name: settings[name] for name in ("crossed", "level", "seed")}
@@ -340,15 +334,14 @@ def _accepted(answers: "tn.results.Answers") -> list[dict[str, Any]]:
     return lines
 
 
-def _fit_command(rows: Rows, model: Model) -> str:
-    """The command that fits a map on these rows, without the name of the map.
+def _command(rows: Rows, model: Model) -> "Command | None":
+    """How these rows were read, for other commands; None for logits, which few maps take."""
+    from trueness.results._page import Command  # loads what a page needs
 
-    Empty for logits, which few maps take.
-    """
     request = rows.request
     choice = rows.choice
     if request.from_logits or request.pair:
-        return ""
+        return None
     demo = ("--demo", "--rows", str(request.rows), "--seed", str(request.seed))
     scores = ("--prob" if len(model.columns) == 1 else "--prob-columns", model.name)
     event = request.pos_label
@@ -380,11 +373,11 @@ def _fit_command(rows: Rows, model: Model) -> str:
         for name, value in named
         if value != getattr(Request, name)
     }
-    typed = [
-        word for option, value in options.items() if value is not None for word in (option, value)
-    ]
-    files = [
-        "rows.csv" if file == "-" else file for file in request.files
-    ]  # standard input cannot be read again
-    percent = ["--percent"] if request.percent else []
-    return shlex.join(["trueness", "fit", *(files or demo), *typed, *percent])
+    # Standard input cannot be read again.
+    files = tuple("rows.csv" if file == "-" else file for file in request.files)
+    return Command(
+        files or demo,
+        {option: value for option, value in options.items() if value is not None},
+        ("--percent",) if request.percent else (),
+        choice.cluster,
+    )

@@ -64,8 +64,7 @@ _NUMBERS = ("share", "saved", "difference", "random")
 @opt.text("--separator", "Separator of the columns of a text file.", metavar="CHAR")
 @opt.choice("--decimal", ". ,", "Decimal mark of a text file.", default=".")
 @opt.text("--scorer", "Of logs: the scorer that says which answers are right.")
-@opt.text("--label-field", "For any JSON: the field that says whether it is right.", metavar="PATH")
-@opt.text("--confidence-field", "For any JSON: the field of the confidence.", metavar="PATH")
+@opt.log_fields
 @opt.output()
 def route(**options: Any) -> None:
     """From which confidence on a cheap model may answer instead of a strong one.

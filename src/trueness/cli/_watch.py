@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -17,6 +17,8 @@ from trueness._progress import progress_bar
 from trueness._text.numbers import count
 from trueness._text.strings import json_ready
 from trueness.cli._printing import note, reword_messages, warning, wording, write
+from trueness.cli._watch_events import OPTIONS as STATED
+from trueness.cli._watch_events import Stated, read_statements, states_of
 from trueness.errors import InputError
 
 _SETTINGS = ("alpha", "rate", "name")
@@ -49,6 +51,7 @@ EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
     "--pos-label", "The label that the scores predict, if labels are not 0/1.", metavar="LABEL"
 )
 @opt.missing
+@opt.statements
 @opt.number(
     "--alpha", "Largest probability of a false alarm, over all looks.  [default: 0.05]", metavar="X"
 )
@@ -104,6 +107,7 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
       trueness watch churn.json monday.csv --label churned --prob model
       trueness watch churn.json tuesday.csv
       trueness watch y.json year.csv --label y --prob p --time day --by region
+      trueness watch i.json may.csv --outcome y --lower lo --upper hi
       trueness watch churn.json --status
 
     Exit code 0: quiet. 1: an alarm, now or before (--fail-on new: only now). 2: the options or the
@@ -131,7 +135,9 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
             raise InputError("", f"{state} was changed by another process", remedy=remedy)
         watch.save(state)
     whole = watch.watched[0]
-    if before is None and not opt.is_typed("rate") and abs(whole.expected / whole.n - 0.5) > _FAR:
+    has_slopes = not states_of(watch.about) or "horizon" in watch.about
+    is_first = before is None and not opt.is_typed("rate") and has_slopes
+    if is_first and abs(whole.expected / whole.n - 0.5) > _FAR:
         rate = f"{whole.expected / whole.n:.2g}"
         note(
             f"The mean score is {rate}: `--rate {rate}` also sees scores that become too extreme around it."
@@ -208,6 +214,10 @@ def _opened(state: str, options: dict[str, Any]) -> "tn.Watch":
         for name in ("label", "prob", "by", "time", "every", "pos_label", "missing")
     }
     asked["by"] = list(asked["by"]) if opt.is_typed("by") else None  # sums may know it
+    for name in STATED:
+        if opt.is_typed(name):
+            value = options[name]
+            asked[name] = list(value) if isinstance(value, tuple) else value
     settings = {name: options[name] for name in _SETTINGS if options[name] is not None}
     _check_place(state)
     new = not _exists(state)
@@ -219,7 +229,7 @@ def _opened(state: str, options: dict[str, Any]) -> "tn.Watch":
         stored = getattr(watch, name) if name in _SETTINGS else watch.about.get(name)
         if opt.is_typed(name) and stored != value:
             remedy = "Another model, or another question, needs a state of its own."
-            option = f"--{name.replace('_', '-')}"
+            option = f"--{name.replace('_', '-')}".replace("quantiles", "quantile")
             wanted = "left out" if stored in (None, []) else repr(stored)
             demand = f"must be {wanted}, as in {state}"
             raise InputError(option, demand, f"got {value!r}", remedy=remedy)
@@ -302,10 +312,13 @@ def _count(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> None:
 
     Without --time, a file that begins with one that was counted would count its rows twice.
     """
+    from trueness.sources._files import is_address
+
     name = unit.name
     digest = ""
     size = 0
-    if not watch.about["time"] and unit.files == (name,) and not options["again"]:
+    is_file = unit.files == (name,) and not is_address(name)
+    if is_file and not watch.about["time"] and not options["again"]:
         counted = watch.about["files"]
         size = Path(name).stat().st_size
         digests = _digests(name, {size, *(known for known in counted.values() if known <= size)})
@@ -354,8 +367,6 @@ def _enter(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> tuple[str,
     stored = [name for name in unit.files if name.endswith(".tally")]
     rows = [name for name in unit.files if not name.endswith(".tally")]
     pieces = [_stored_sums(name, about) for name in stored]
-    if rows:
-        pieces.append(_sums_of_rows(rows, about))
     settings: dict[str, Any] = {
         "largest_cluster": options["largest_cluster"],
         "late": options["late"],
@@ -365,6 +376,16 @@ def _enter(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> tuple[str,
         settings |= {"time": about["time"]}
         if options["before"] is not None:
             settings["before"] = period(options["before"], "--before", about["every"])
+    if rows and states_of(about):
+        about["by"] = about["by"] or []
+        stated = read_statements(rows, about)
+        if stated.events.kind == "horizon":
+            return _enter_risks(watch, stated, settings)
+        settings["largest_cluster"] *= stated.size
+        sums = stated.sums
+        pieces.append(_looks_of_groups(sums, about) if stated.columns else sums)
+    elif rows:
+        pieces.append(_sums_of_rows(rows, about))
     pieces = [piece for piece in pieces if piece is not None]
     if not pieces:
         return ()
@@ -402,6 +423,17 @@ def _in_tuples(groups: Any, by: Sequence[str]) -> Any:
     return {key if len(by) > 1 else (key,): sums for key, sums in groups.items()}
 
 
+def _enter_risks(watch: "tn.Watch", stated: Stated, settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Count risks by a horizon, whose weights are those of all rows of a look."""
+    if "time" in settings:
+        demand = (
+            "is not for risks by a horizon, whose censoring is estimated from all rows of a look"
+        )
+        raise InputError("--time", demand, remedy="Give a FILE for each look.")
+    watch.update(stated.events, by=stated.columns or None, **settings)
+    return watch.notes
+
+
 def _sums_of_rows(files: list[str], about: dict[str, Any]) -> Any:
     """The sums of files of rows, for each look and segment; None without a row."""
     for option in ("label", "prob"):
@@ -414,7 +446,11 @@ def _sums_of_rows(files: list[str], about: dict[str, Any]) -> Any:
     if not keys:
         sums = tn.scan(source, bins="sketch", **rows)
         return sums if sums.n else None
-    groups: Any = tn.scan_groups(source, by=keys, bins="sketch", **rows)
+    return _looks_of_groups(tn.scan_groups(source, by=keys, bins="sketch", **rows), about)
+
+
+def _looks_of_groups(groups: Any, about: dict[str, Any]) -> Any:
+    """Sums by time and segment as those of the looks of a watch; None without a row."""
     if about["time"]:
         groups = _by_period(groups, about["time"], about["every"])
     if not groups:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trueness._input.arguments import checked_number, checked_whole
-from trueness._input.columns import column
+from trueness._input.columns import LEAVE_OUT, column, refuse_missing
 from trueness._input.labels import labels_missing
 from trueness._input.numbers import numbers, probabilities, refuse
 from trueness._input.scores import numeric
@@ -46,14 +46,14 @@ class Followup(NamedTuple):
 
     def weights(self, strata: Ints) -> Floats:
         """One over the probability of being uncensored; 0 for rows that were lost."""
-        found = np.zeros(self.time.size)
+        weight_of_row = np.zeros(self.time.size)
         for stratum in range(int(strata.max()) + 1):
             rows = np.flatnonzero(strata == stratum)
-            at = np.minimum(self.time[rows], self.horizon)
-            stays = uncensored_before(self.time[rows], self.cause[rows] == 0, at)
+            until = np.minimum(self.time[rows], self.horizon)
+            stays = uncensored_before(self.time[rows], self.cause[rows] == 0, until)
             kept = ~self.lost[rows]
-            found[rows[kept]] = 1 / stays[kept]
-        return found
+            weight_of_row[rows[kept]] = 1 / stays[kept]
+        return weight_of_row
 
     def is_followed(self, strata: Ints) -> Bools:
         """Whether each stratum has a row that was followed up to the horizon, or lost none."""
@@ -210,9 +210,9 @@ def at_horizons(
     if risks.ndim != 2 or risks.shape[1] != times.size:
         demand = f"must have a column per horizon ({times.size})"
         raise InputError("risk", demand, f"got shape {risks.shape}")
-    how: Any = {"strata": strata, "cause": cause, "cluster": cluster}
+    options: Any = {"strata": strata, "cause": cause, "cluster": cluster}
     return {
-        float(time): at_horizon(followup, event, risks[:, place], horizon=time, **how)
+        float(time): at_horizon(followup, event, risks[:, place], horizon=time, **options)
         for place, time in enumerate(times)
     }
 
@@ -236,7 +236,9 @@ def _causes(event: ArrayLike, n: int, cause: int) -> Ints:
     wanted = checked_whole(cause, "cause")
     if not (codes == wanted).any():
         got = f"the codes are {[int(code) for code in np.unique(codes)[:9]]}"
-        raise InputError("event", f"must have rows with the predicted event, {wanted}", got)
+        remedy = "" if codes.any() else "All rows are censored."
+        demand = f"must have rows with the predicted event, {wanted}"
+        raise InputError("event", demand, got, remedy=remedy)
     return codes.astype(np.int64)
 
 
@@ -252,16 +254,14 @@ def _strata(strata: Any, rows: Followup, risk: Floats) -> tuple[Ints, str]:
             demand = "must be 'auto', None or a column with the stratum of each row"
             raise InputError("strata", demand, f"got {strata!r}")
         return _strata_of_risk(rows, risk)
-    given = column(strata, "strata")
-    if given.values.shape != (n,):
+    read = column(strata, "strata")
+    if read.values.shape != (n,):
         demand = f"must have one entry per row ({n:,})"
-        raise InputError("strata", demand, f"got shape {given.values.shape}")
-    missing = labels_missing(given)
+        raise InputError("strata", demand, f"got shape {read.values.shape}")
+    missing = labels_missing(read)
     if missing is not None and missing.any():
-        raise InputError(
-            "strata", "must not have missing values", f"{int(missing.sum()):,} rows do"
-        )
-    names, codes = np.unique(given.values, return_inverse=True)
+        refuse_missing("strata", missing, LEAVE_OUT)
+    names, codes = np.unique(read.values, return_inverse=True)
     codes = codes.reshape(-1).astype(np.int64)
     followed = rows.is_followed(codes)
     short = "" if followed.all() else f"stratum {names[int(np.argmin(followed))]!s}"

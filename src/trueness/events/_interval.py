@@ -66,6 +66,8 @@ def interval(
     low = numbers(lower, "lower", n)
     high = numbers(upper, "upper", n)
     refuse("lower", "must lie at or below `upper`", low > high, low)
+    refuse("lower", "must lie below infinity", low == np.inf, low)
+    refuse("upper", "must lie above minus infinity", high == -np.inf, high)
     refuse("y", "must be finite", np.isinf(outcome), outcome)
     stated, level = _stated(coverage, n)
     below = outcome < low

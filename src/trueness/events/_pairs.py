@@ -29,7 +29,8 @@ def pairs(first_preferred: ArrayLike, p: ArrayLike, *, cluster: ArrayLike | None
     -------
     Events
         In place of labels and scores. A tie, and a pair with p = 1/2, is an event and a non-event
-        of weight 1/2 each.
+        of weight 1/2 each. A calibrator that is fitted on them maps the confidence in the favoured
+        one: apply it to max(p, 1 − p).
 
     Examples
     --------

@@ -33,27 +33,39 @@ def mean_over_labels(
     All limits hold together.
     """
     problems = dict(evidence.each_class())
-    each = 1 - (1 - level) / len(problems)
-    found = [answers({"": question}, one, each, seed, floor=floor)[""] for one in problems.values()]
-    what = "labels" if evidence.view == "multilabel" else "classes"
-    together = (
-        f"Limits hold for all {len(found)} {what} together, however these depend on each other."
+    count = len(problems)
+    class_level = 1 - (1 - level) / count
+    estimates = [
+        answers({"": question}, problem, class_level, seed, floor=floor)[""]
+        for problem in problems.values()
+    ]
+    first = estimates[0]
+    classes = "labels" if evidence.view == "multilabel" else "classes"
+    note = f"Limits hold for all {count} {classes} together, however these depend on each other."
+    method = f"mean of {count} limits at {100 * class_level:.5g} %: {first.method}"
+    lacking = [estimate.note for estimate in estimates if not estimate.bounded]
+    if lacking and lacking[0]:
+        note = lacking[0]
+        method = ""
+    rows = [[getattr(estimate, name) for name in _AVERAGED] for estimate in estimates]
+    value, low, high, floor_mean, floor_high = np.mean(rows, axis=0).tolist()
+    return replace(
+        first,
+        value=value,
+        low=low,
+        high=high,
+        floor=floor_mean,
+        floor_high=floor_high,
+        n=evidence.n,
+        kind=evidence.view,
+        level=level,
+        method=method,
+        note=" ".join(filter(None, [note, evidence.note])),
+        each=dict(zip(map(str, problems), estimates, strict=True)),
+        standard_error=math.nan,
+        where="",
+        low_open=False,
     )
-    lacking = next((one.note for one in found if not one.bounded), "")
-    numbers = np.mean(
-        [[getattr(one, name) for name in _AVERAGED] for one in found], axis=0
-    ).tolist()
-    about: Any = dict(zip(_AVERAGED, numbers, strict=True)) | {
-        "n": evidence.n,
-        "kind": evidence.view,
-        "level": level,
-    }
-    about["method"] = (
-        "" if lacking else f"mean of {len(found)} limits at {100 * each:.5g} %: {found[0].method}"
-    )
-    about["note"] = " ".join(filter(None, [lacking or together, evidence.note]))
-    about["each"] = dict(zip(map(str, problems), found, strict=True))
-    return replace(found[0], **about, standard_error=math.nan, where="", low_open=False)
 
 
 def is_by_row(question: Question) -> bool:
@@ -63,15 +75,21 @@ def is_by_row(question: Question) -> bool:
 
 def unknown_estimate(question: Question, evidence: Evidence, level: float, note: str) -> Estimate:
     """A measure that the rows do not determine, and why."""
-    nan = math.nan
     measure = question.measure
-    about: Any = {
-        "note": note,
-        "kind": evidence.view,
-        "bins": question.bins,
-        "ideal": measure.ideal,
-    }
-    return Estimate(measure.name, nan, nan, nan, level, "", evidence.n, measure.definition, **about)
+    return Estimate(
+        measure=measure.name,
+        value=math.nan,
+        low=math.nan,
+        high=math.nan,
+        level=level,
+        method="",
+        n=evidence.n,
+        definition=measure.definition,
+        note=note,
+        kind=evidence.view,
+        bins=question.bins,
+        ideal=measure.ideal,
+    )
 
 
 def value_of(measure: str | Callable[..., float], evidence: Evidence) -> float:
@@ -94,10 +112,9 @@ def estimates_of(
     `options` go to the measures that take them. A measure that refuses these sums has the value nan
     and a note.
     """
-    named: Mapping[str, Any] = (
-        names if isinstance(names, Mapping) else {name: name for name in names}
-    )
-    questions = {key: question_of(one, options, lenient=True) for key, one in named.items()}
+    named: Mapping[str, Any]
+    named = names if isinstance(names, Mapping) else {name: name for name in names}
+    questions = {key: question_of(measure, options, lenient=True) for key, measure in named.items()}
     return answers(
         questions, evidence, checked_level(level), seed, floor=floor, limits=limits, lenient=True
     )
@@ -119,58 +136,68 @@ def answers(
     If `lenient`, a measure that refuses these sums is nan.
     """
     check_flag(floor, "floor")
-    found: dict[str, Limits] = {}
-    asked = {
-        key: Asked(evidence, one.value, one.options, level, seed) for key, one in questions.items()
-    }
-    for key, one in questions.items():
+    limits_of: dict[str, Limits] = {}
+    for key, question in questions.items():
         try:
-            # The four distances of a curve come with their limits, of one fit.
-            some = limits or one.measure.floor == "curve"
-            ends = limits_or_note(one.measure.limits, asked[key]) if some else Limits()
-            found[key] = ends if ends.known else ends._replace(value=asked[key].value)
+            limits_of[key] = _value_and_limits(question, evidence, level, seed, limits=limits)
         except InputError as reason:
             if not lenient:
                 raise
-            found[key] = Limits(note=str(reason))
-    known = {
-        key: one for key, one in questions.items() if floor and not math.isnan(found[key].value)
-    }
-    drawn = draws(known, evidence, seed)
+            limits_of[key] = Limits(note=str(reason))
+    defined = {}
+    if floor:
+        for key, question in questions.items():
+            if not math.isnan(limits_of[key].value):
+                defined[key] = question
+    drawn = draws(defined, evidence, seed)
     mean_only = is_mean_only(evidence)
     floors = dict.fromkeys(questions, NO_FLOOR)
     floors |= {key: floor_of(values, level, mean_only=mean_only) for key, values in drawn.items()}
     return {
-        key: _estimate(one, evidence, level, found[key], floors[key])
-        for key, one in questions.items()
+        key: _estimate(question, evidence, level, limits_of[key], floors[key])
+        for key, question in questions.items()
     }
+
+
+def _value_and_limits(
+    question: Question, evidence: Evidence, level: float, seed: int, *, limits: bool
+) -> Limits:
+    """The value of a measure, and its limits if these are wanted."""
+    request = Asked(evidence, question.value, question.options, level, seed)
+    ends = Limits()
+    # The four distances of a curve come with their limits, of one fit.
+    if limits or question.measure.floor == "curve":
+        ends = limits_or_note(question.measure.limits, request)
+    if ends.known:
+        return ends
+    return ends._replace(value=request.value)
 
 
 def _estimate(
     question: Question, evidence: Evidence, level: float, limits: Limits, floor: Floor
 ) -> Estimate:
+    """The record of a measure with its limits and floor."""
     measure = question.measure
     value = limits.value
-    independent = INDEPENDENT_FLOOR if evidence.dependent and not math.isnan(floor.mean) else ""
+    notes = [limits.note]
+    if evidence.dependent and not math.isnan(floor.mean):
+        notes.append(INDEPENDENT_FLOOR)
     # The limits may have said of the two columns what the evidence says.
-    notes = [limits.note, independent, "" if evidence.note in limits.note else evidence.note]
-    # A debiased square may be negative, and a biased mean above every error that the rows allow.
-    low = min(limits.low, value)
-    high = max(limits.high, value)
-    n = evidence.n
+    if evidence.note not in limits.note:
+        notes.append(evidence.note)
     return Estimate(
-        *(
-            measure.name,
-            value,
-            low,
-            high,
-            level,
-            limits.method,
-            n,
-            measure.definition,
-            limits.standard_error,
-            *floor,
-        ),
+        measure=measure.name,
+        value=value,
+        # A debiased square may be negative, and a biased mean above all errors that the rows allow.
+        low=min(limits.low, value),
+        high=max(limits.high, value),
+        level=level,
+        method=limits.method,
+        n=evidence.n,
+        definition=measure.definition,
+        standard_error=limits.standard_error,
+        floor=floor.mean,
+        floor_high=floor.high,
         note=" ".join(filter(None, notes)),
         ideal=measure.ideal,
         kind=evidence.view,

@@ -2,7 +2,7 @@
 
 All measures read the same redrawn labels: those of the stream 'labels'. A measure of gaps needs
 only the events of its bins, so that it is computed for all draws at once; any other function is
-asked of a tally a draw.
+called with one tally per draw.
 """
 
 import math
@@ -68,20 +68,22 @@ NO_FLOOR = Floor(math.nan, math.nan)
 
 def floor_of(draws: Floats, level: float, *, mean_only: bool = False) -> Floor:
     """Mean and upper value of simulated values; those that are nan are left out."""
-    known = draws[~np.isnan(draws)]
-    if not known.size:
+    defined = draws[~np.isnan(draws)]
+    if not defined.size:
         return NO_FLOOR
-    return Floor(float(known.mean()), math.nan if mean_only else upper_value(known, level))
+    high = math.nan if mean_only else upper_value(defined, level)
+    return Floor(float(defined.mean()), high)
 
 
 def upper_value(draws: Floats, level: float) -> float:
-    """The one-sided upper value: another draw is at most this with probability `level`, if draws are enough.
+    """The one-sided upper value: another draw is at most this with probability `level`.
 
     It is the ⌈level · (R + 1)⌉-th smallest of R draws, so that exceeding it and p ≤ 1 − level are
-    the same.
+    the same. With too few draws it is the largest.
     """
     place = math.ceil(round(level * (draws.size + 1), 9))
-    return float(np.partition(draws, min(place, draws.size) - 1)[min(place, draws.size) - 1])
+    last = min(place, draws.size) - 1
+    return float(np.partition(draws, last)[last])
 
 
 def floor_draws(
@@ -97,35 +99,37 @@ def floor_draws(
 
     Without `resamples` there are as many as the number of distinct scores allows.
     """
-    found: dict[str, Floats] = {}
+    values: dict[str, Floats] = {}
     drawn: dict[bool, dict[str, Question]] = {}
     for key, question in questions.items():
         kind = question.measure.floor
         gaps = gaps_of(question.measure.key, question.options) if kind == "gaps" else None
         if not kind:
-            found[key] = _NONE
+            values[key] = _NONE
         elif kind == "curve" and isinstance(evidence.one, Cells):
-            draws = curve_draws(
-                evidence, question.options, seed, resamples or number_of_draws(evidence.one.size)
-            )
-            found[key] = draws[:, CURVE_ERRORS.index(question.measure.key)]
+            draws = resamples or number_of_draws(evidence.one.size)
+            distances = curve_draws(evidence, question.options, seed, draws)
+            values[key] = distances[:, CURVE_ERRORS.index(question.measure.key)]
         elif gaps is not None and gaps.blind and evidence.view != "classwise":
-            found[key] = gap_draws(evidence, gaps, seed, resamples)
+            values[key] = gap_draws(evidence, gaps, seed, resamples)
         else:
             drawn.setdefault(kind in ("pooled", "curve"), {})[key] = question
-        if report is not None and key in found:
-            report(found[key].size, found[key].size)
+        if report is not None and key in values:
+            report(values[key].size, values[key].size)
     for pooled, group in drawn.items():
         if resamples is None and _has_too_many_cells(evidence):
-            found |= dict.fromkeys(group, _NONE)
+            values |= dict.fromkeys(group, _NONE)
             continue
         redraw = _redraw(evidence, pooled=pooled)
-        found |= _drawn_values(group, evidence, redraw, seed, resamples, workers, report)
-    return {key: found[key] for key in questions}
+        values |= _drawn_values(group, evidence, redraw, seed, resamples, workers, report)
+    return {key: values[key] for key in questions}
 
 
 def require_whole_floor(evidence: Evidence) -> None:
-    """Raise for class-wise sums: without the dependence of the classes, only the mean of a floor is known."""
+    """Raise for class-wise sums: only the mean of their floor is known.
+
+    They do not keep the dependence of the classes.
+    """
     if is_mean_only(evidence):
         demand = "must keep the scores of a row together"
         remedy = "Pass the matrix of scores."
@@ -133,7 +137,10 @@ def require_whole_floor(evidence: Evidence) -> None:
 
 
 def is_mean_only(evidence: Evidence) -> bool:
-    """Whether draws give the mean of a floor, but neither its quantiles nor a p-value: for class-wise sums."""
+    """Whether draws give the mean of a floor, but neither its quantiles nor a p-value.
+
+    That is so for class-wise sums.
+    """
     return evidence.view == "classwise" and evidence.rows is None
 
 
@@ -142,19 +149,18 @@ def number_of_draws(entries: int, cells: int = 0) -> int:
 
     0 if all classes together have too many cells.
     """
-    enough = next(draws for most, draws in _DRAWS.items() if entries <= most)
+    enough = next(draws for size_limit, draws in _DRAWS.items() if entries <= size_limit)
     affordable = min(enough, int(_MOST_CELLS / max(1, cells)))
-    if affordable >= _FEWEST_DRAWS:
-        return affordable
-    return 0
+    if affordable < _FEWEST_DRAWS:
+        return 0
+    return affordable
 
 
 def _has_too_many_cells(evidence: Evidence) -> bool:
     """Whether the classes of a matrix have too many cells for the fewest draws.
 
-    No more of them are made than needed.
-
-    A redraw would hold the cells of all classes at a time.
+    A redraw would hold the cells of all classes at a time; here the classes after the limit are not
+    even read.
     """
     tally = evidence.tally if evidence.rows is not None else None
     if tally is None or tally.kind != "classwise":
@@ -183,30 +189,31 @@ class _GapEntries(NamedTuple):
 
     def values(self, hits: Any, gaps: Gaps) -> Floats:
         """The measure of each set of labels, from events of shape (entries, draws)."""
-        noise = (hits - (self.part.rows * self.part.score)[:, np.newaxis]) * self.scale[
-            :, np.newaxis
-        ]
+        expected = self.part.rows * self.part.score
+        noise = (hits - expected[:, np.newaxis]) * self.scale[:, np.newaxis]
         gap = np.abs(np.add.reduceat(noise, self.first, axis=0).T / self.weight)
         return _power_means(gap**gaps.power, self.weight, gaps.norm)
 
 
 def gap_draws(evidence: Evidence, gaps: Gaps, seed: int, resamples: int | None = None) -> Floats:
-    """The power mean of gaps (rate − mean score) over bins that do not depend on the labels, for redrawn labels.
+    """The power mean of gaps (rate − mean score) over bins, for redrawn labels.
 
-    Not for class-wise rows, where the classes of a row depend on each other.
+    The bins must not depend on the labels. Not for class-wise rows, where the classes of a row
+    depend on each other.
     """
-    parts = [
-        _gap_entries(part, gaps.rule, evidence) for part in evidence.parts if part.totals.rows > 0
-    ]
-    draws = resamples or number_of_draws(max(part.part.rows.size for part in parts))
+    filled = [part for part in evidence.parts if part.totals.rows > 0]
+    entries = [_gap_entries(part, gaps.rule, evidence) for part in filled]
+    draws = resamples or number_of_draws(max(entry.part.rows.size for entry in entries))
     values = []
-    for hits in hits_of_parts([part.part for part in parts], draws, seed):
-        values.append([part.values(own, gaps) for part, own in zip(parts, hits, strict=True)])
+    for hits in hits_of_parts([entry.part for entry in entries], draws, seed):
+        pairs = zip(entries, hits, strict=True)
+        values.append([entry.values(part_hits, gaps) for entry, part_hits in pairs])
     of_parts = np.concatenate(values, axis=1)
-    return np.average(of_parts, axis=0, weights=[part.weight.sum() for part in parts])
+    return np.average(of_parts, axis=0, weights=[entry.weight.sum() for entry in entries])
 
 
 def _gap_entries(part: Cells | Bins, rule: BinRule, evidence: Evidence) -> _GapEntries:
+    """The entries of a part: of its cells, of its rows where weights differ, or of its bins."""
     if isinstance(part, Bins):
         return _entries_of_bins(part.coarsen(rule))
     start = rule.group(part).start
@@ -216,37 +223,39 @@ def _gap_entries(part: Cells | Bins, rule: BinRule, evidence: Evidence) -> _GapE
     counted = part.whole and evidence.weight_type != "importance"
     if counted and part.size <= _MANY:
         count = part.weight.astype(np.int64, copy=False)
-        return _GapEntries(PartEntries(part, part.score, count), np.ones(part.size), first, weight)
+        drawn = PartEntries(part, part.score, count)
+        return _GapEntries(drawn, np.ones(part.size), first, weight)
     if part.size <= _MANY and rows is not None and rows.w is not None and evidence.one is not None:
         top = evidence.sample
         entries = entries_of_rows(np.asarray(top.y), np.asarray(top.p, np.float64), rows.w)
         begin = np.searchsorted(entries.z, part.score[first])
-        return _GapEntries(
-            PartEntries(part, entries.z, entries.rows), entries.weight, begin, weight
-        )
+        drawn = PartEntries(part, entries.z, entries.rows)
+        return _GapEntries(drawn, entries.weight, begin, weight)
     return _pooled_entries(part, first, weight, counted=counted)
 
 
 def _pooled_entries(cells: Cells, first: Ints, weight: Floats, *, counted: bool) -> _GapEntries:
     """Near ties of a bin are drawn together.
 
-    Rows of several weights, as rows that give the sum its variance.
+    Rows of several weights are drawn as rows of equal weight that give the sum its variance.
     """
     count = cells.weight.astype(np.int64, copy=False) if counted else cells.count
     scores = BinnedScores(
         cells.score[:, np.newaxis], count, np.zeros((cells.size, 1), np.int64), first, None, ""
     )
-    few = near_ties(scores, _ANGLE)
-    scale = np.ones(few.count.size)
+    pooled = near_ties(scores, _ANGLE)
+    scale = np.ones(pooled.count.size)
     if not counted:
-        ends = np.searchsorted(np.cumsum(count), np.cumsum(few.count), side="left") + 1
+        ends = np.searchsorted(np.cumsum(count), np.cumsum(pooled.count), side="left") + 1
         squares = np.add.reduceat(cells.square_sums[0], np.concatenate([[0], ends[:-1]]))
-        scale = np.sqrt(squares / few.count)
-    return _GapEntries(PartEntries(cells, few.z[:, 0], few.count), scale, few.first, weight)
+        scale = np.sqrt(squares / pooled.count)
+    return _GapEntries(
+        PartEntries(cells, pooled.z[:, 0], pooled.count), scale, pooled.first, weight
+    )
 
 
 def _entries_of_bins(bins: Bins) -> _GapEntries:
-    """One entry a bin, at its mean score.
+    """One entry per bin, at its mean score.
 
     Rows of unequal scores vary less than rows at their mean.
     """
@@ -265,6 +274,7 @@ def _entries_of_bins(bins: Bins) -> _GapEntries:
 
 
 def _power_means(values: Floats, weight: Floats, q: float) -> Floats:
+    """The power mean of each row of values."""
     if q == math.inf:
         return np.asarray(values.max(axis=1))
     # Row by row: a product of matrices could depend, in its last bit, on how many draws there are.
@@ -290,7 +300,8 @@ def _drawn_values(
     tally = evidence.tally
     if tally is not None and tally.kind == "classwise" and evidence.rows is None:
         return {
-            key: _means_over_classes(one, tally, seed, resamples) for key, one in questions.items()
+            key: _means_over_classes(question, tally, seed, resamples)
+            for key, question in questions.items()
         }
     if redraw is None:
         return dict.fromkeys(questions, _NONE)
@@ -302,23 +313,25 @@ def _drawn_values(
     if not allowed:
         return dict.fromkeys(questions, _NONE)
 
-    def asked(labels: Sequence[Tally]) -> list[list[float]]:
-        return [quietly(values_of_tallies, one.function, labels) for one in allowed.values()]
+    def measured(labels: Sequence[Tally]) -> list[list[float]]:
+        functions = (question.function for question in allowed.values())
+        return [quietly(values_of_tallies, function, labels) for function in functions]
 
     done = 0
-    for of_each in _in_threads(asked, redraw.tallies(draws, seed), workers):
-        for key, some in zip(allowed, of_each, strict=True):
-            values[key] += some
-        done += len(of_each[0])
+    for batch in _in_threads(measured, redraw.tallies(draws, seed), workers):
+        for key, batch_values in zip(allowed, batch, strict=True):
+            values[key] += batch_values
+        done += len(batch[0])
         if report is not None:
             report(done, draws)
-    return dict.fromkeys(questions, _NONE) | {key: np.array(each) for key, each in values.items()}
+    arrays = {key: np.array(drawn) for key, drawn in values.items()}
+    return dict.fromkeys(questions, _NONE) | arrays
 
 
 def _is_defined(question: Question, tally: Tally) -> bool:
-    """Whether a measure takes these weights: fractional ones have no TCE.
+    """Whether a measure takes these weights: the TCE takes no fractional ones.
 
-    Other errors are the caller's to see.
+    Other errors are left to the caller.
     """
     if not question.measure.key:
         return True
@@ -330,24 +343,26 @@ def _is_defined(question: Question, tally: Tally) -> bool:
 
 
 def _in_threads(
-    asked: Callable[[Sequence[Tally]], Any], tallies: Iterator[Tally], workers: int
+    function: Callable[[Sequence[Tally]], Any], tallies: Iterator[Tally], workers: int
 ) -> Iterator[Any]:
-    """The answers for a few tallies at a time, in order."""
-    together = iter(lambda: list(islice(tallies, _TOGETHER)), [])
+    """The results for a few tallies at a time, in order."""
+    batches = iter(lambda: list(islice(tallies, _TOGETHER)), [])
     if workers == 1:
-        yield from map(asked, together)
+        yield from map(function, batches)
         return
-    ours = copy_context()  # which says where warnings go
+    context = copy_context()  # which says where warnings go
     with ThreadPoolExecutor(workers) as pool:
-        while several := list(islice(together, workers)):
-            yield from pool.map(lambda labels: ours.copy().run(asked, labels), several)
+        while labels_of_workers := list(islice(batches, workers)):
+            yield from pool.map(
+                lambda labels: context.copy().run(function, labels), labels_of_workers
+            )
 
 
 def _redraw(evidence: Evidence, *, pooled: bool) -> Redraw | None:
-    """How labels are redrawn; None without distinct scores, or where rows of one score may differ in weight.
+    """How labels are redrawn.
 
-    `pooled` takes up to 1,024 pools of neighbouring scores, for functions that do not depend on
-    single scores.
+    None without distinct scores, or where rows of one score may differ in weight. `pooled` takes up
+    to 1,024 pools of neighbouring scores, for functions that do not depend on single scores.
     """
     tally = evidence.tally
     if tally is None or (tally.kind == "classwise" and evidence.rows is None):
@@ -355,19 +370,19 @@ def _redraw(evidence: Evidence, *, pooled: bool) -> Redraw | None:
     if tally.kind == "classwise":  # one class is drawn per row
         return redraw_of(evidence)
     weight_type: WeightType = "frequency" if evidence.whole else "importance"
-    few = pooled_tally(tally) if pooled else tally
+    pools = pooled_tally(tally) if pooled else tally
     if evidence.rows is not None and evidence.rows.w is not None and weight_type == "importance":
         if evidence.dependent:
             return None
         return redraw_of(evidence)
     if (
-        few is not tally
+        pools is not tally
         and weight_type == "frequency"
         and max(part.size for part in tally.parts) <= _MANY
     ):
-        return pooled_redraw(tally, few)
+        return pooled_redraw(tally, pools)
     try:
-        return redraw_of_tally(few, weight_type)
+        return redraw_of_tally(pools, weight_type)
     except InputError:
         return None
 
@@ -382,11 +397,14 @@ def pooled_tally(tally: Tally) -> Tally:
 def _means_over_classes(
     question: Question, tally: Tally, seed: int, resamples: int | None
 ) -> Floats:
-    """A measure of class-wise sums: the mean over classes, whose dependence the sums do not keep."""
-    each = []
+    """The mean over classes of a measure of class-wise sums.
+
+    The sums do not keep the dependence of the classes.
+    """
+    class_draws = []
     for part in tally.parts:
         alone = Evidence.of_sums(Tally("binary", (part,)))
-        each.append(floor_draws({"": question}, alone, seed, resamples=resamples)[""])
-    fewest = min(draws.size for draws in each)
+        class_draws.append(floor_draws({"": question}, alone, seed, resamples=resamples)[""])
+    fewest = min(draws.size for draws in class_draws)
     factor = tally.class_factor if question.measure.summed else 1
-    return np.asarray(factor * np.mean([draws[:fewest] for draws in each], axis=0))
+    return np.asarray(factor * np.mean([draws[:fewest] for draws in class_draws], axis=0))

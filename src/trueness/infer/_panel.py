@@ -1,7 +1,10 @@
-"""The panel: the numbers by which clinicians and credit analysts judge a model, each with its uncertainty."""
+"""The panel: the numbers by which clinicians and credit analysts judge a model.
+
+Each comes with its uncertainty.
+"""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
 
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
@@ -14,16 +17,14 @@ from trueness.measure._slope import inside_cells
 from trueness.results import Estimate, Panel, Significance
 
 NAMES = (
-    *(
-        "observed_expected",
-        "intercept",
-        "slope",
-        "free_intercept",
-        "brier",
-        "scaled_brier",
-        "log_loss",
-        "auc",
-    ),
+    "observed_expected",
+    "intercept",
+    "slope",
+    "free_intercept",
+    "brier",
+    "scaled_brier",
+    "log_loss",
+    "auc",
     *CURVE_ERRORS,
     "ece",
 )
@@ -31,7 +32,7 @@ NAMES = (
 
 
 def panel_of_answers(
-    found: Mapping[str, Estimate],
+    estimates: Mapping[str, Estimate],
     tests: tuple[Significance, ...],
     cells: Cells,
     level: float,
@@ -44,17 +45,24 @@ def panel_of_answers(
     inside = inside_cells(cells)
     total = float(cells.totals.weight)
     events = cells.totals.events
-    counts = (round(total) if cells.whole else cells.totals.rows, events, float(events) / total)
-    answers = tuple(found[name] for name in NAMES)
-    certain = (inside.certain, inside.wrong)
-    in_buckets = in_buckets and clusters is not None
     return Panel(
-        NAMES, answers, tests, *counts, level, curve, *certain, clusters, in_buckets=in_buckets
+        names=NAMES,
+        estimates=tuple(estimates[name] for name in NAMES),
+        tests=tests,
+        n=round(total) if cells.whole else cells.totals.rows,
+        events=events,
+        prevalence=float(events) / total,
+        level=level,
+        curve=curve,
+        n_certain=inside.certain,
+        n_certain_wrong=inside.wrong,
+        clusters=clusters,
+        in_buckets=in_buckets and clusters is not None,
     )
 
 
 def panel_values(tally: Tally, names: Sequence[str], curve: FlexibleMethod) -> dict[str, float]:
     """The values of estimates of a panel, without limits, floors and warnings."""
-    settings: Any = {"limits": False, "floor": False, "seed": 0, "curve": curve}
-    found = quietly(estimates_of, names, Evidence.of_sums(tally), **settings)
-    return {name: one.value for name, one in found.items()}
+    values_only = partial(estimates_of, limits=False, floor=False, seed=0, curve=curve)
+    estimates = quietly(values_only, names, Evidence.of_sums(tally))
+    return {name: estimate.value for name, estimate in estimates.items()}

@@ -1,4 +1,7 @@
-"""A measure with its options, as a question about sums: one of the catalogue, or a function of a user's own."""
+"""A measure with its options, as a question about sums.
+
+The measure is one of the catalogue, or a function of the user.
+"""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -23,6 +26,9 @@ from trueness.measure._tce import tce, tce_of_tallies
 
 TallyMeasure: TypeAlias = Callable[[Tally], float]
 _BATCH = 1 << 18
+_NO_LIMITS = (
+    "No valid interval is known for a function of your own; `method='bootstrap'` assumes one."
+)
 
 
 class Question(NamedTuple):
@@ -50,8 +56,9 @@ class Question(NamedTuple):
         if not self.measure.bins:
             return ""
         bins = self.options.get("bins", 10)
-        count = self.measure.bins == "mass" and not isinstance(bins, BinRule)
-        return repr(EqualMass(bins) if count else as_rule(bins))
+        if self.measure.bins == "mass" and not isinstance(bins, BinRule):
+            return repr(EqualMass(bins))
+        return repr(as_rule(bins))
 
     def value_of_tally(self, tally: Tally) -> float:
         """The measure of a tally."""
@@ -66,8 +73,10 @@ class Question(NamedTuple):
             root: float = max(0.0, error) ** 0.5
             return root
         # A user's function gets a Tally where there is one.
-        own = not self.measure.key and evidence.tally is not None
-        return measure_value(self.function, evidence.tally if own else evidence.sums)  # type: ignore[arg-type]  # own functions have a tally
+        if not self.measure.key and evidence.tally is not None:
+            return measure_value(self.function, evidence.tally)
+        # Our own measures take sums of bins as well.
+        return measure_value(self.function, evidence.sums)  # type: ignore[arg-type]
 
 
 def question_of(measure: Any, options: Options, *, lenient: bool = False) -> Question:
@@ -81,41 +90,41 @@ def question_of(measure: Any, options: Options, *, lenient: bool = False) -> Que
                 "measure", "must have its options by keyword", f"got {measure_name(measure)}"
             )
         inner = question_of(measure.func, {**measure.keywords, **({} if lenient else options)})
-        own = not inner.measure.key
-        if own:
-            return inner._replace(measure=inner.measure._replace(name=measure_name(measure)))
-        return inner
+        if inner.measure.key:
+            return inner
+        return inner._replace(measure=inner.measure._replace(name=measure_name(measure)))
+    key = _key_of(measure)
+    if not key:
+        return own_question(measure, {} if lenient else options)
+    entry = MEASURES[key]
+    parameters = dict(inspect.signature(entry.function).parameters)
+    parameters.pop("by", None)
+    unknown = options.keys() - parameters.keys()
+    if unknown and not lenient:
+        raise unknown_keyword(key, min(unknown), parameters)
+    options = {name: value for name, value in options.items() if name not in unknown}
+    options |= entry.preset
+    if key == "ece" and exponent(options.get("norm", "l1")) == 2:
+        entry = MEASURES["ece_l2"]
+    return Question(entry, options)
+
+
+def _key_of(measure: Any) -> str:
+    """The key of a measure in the catalogue; empty for a user's own function."""
     if isinstance(measure, str):
         key = ALIASES.get(measure, measure)
-        if key not in MEASURES:
-            names = sorted({*MEASURES, *ALIASES})
-            remedy = did_you_mean(measure, names)
-            raise InputError(
-                "measure", f"must be one of {', '.join(names)}", f"got {measure!r}", remedy=remedy
-            )
-    elif callable(measure):
-        key = next((one.key for one in MEASURES.values() if one.function is measure), "")
-        if not key:
-            return own_question(measure, {} if lenient else options)
-    else:
-        raise InputError(
-            "measure", "must be a measure, its name, or a function of a Tally", f"got {measure!r}"
-        )
-    found = MEASURES[key]
-    known = {
-        name: one
-        for name, one in inspect.signature(found.function).parameters.items()
-        if name != "by"
-    }
-    unknown = options.keys() - known.keys()
-    if unknown and not lenient:
-        raise unknown_keyword(key, min(unknown), known)
-    options = {name: value for name, value in options.items() if name not in unknown} | dict(
-        found.preset
-    )
-    if key == "ece" and exponent(options.get("norm", "l1")) == 2:
-        found = MEASURES["ece_l2"]
-    return Question(found, options)
+        if key in MEASURES:
+            return key
+        names = sorted({*MEASURES, *ALIASES})
+        demand = f"must be one of {', '.join(names)}"
+        raise InputError("measure", demand, f"got {measure!r}", remedy=did_you_mean(measure, names))
+    if not callable(measure):
+        demand = "must be a measure, its name, or a function of a Tally"
+        raise InputError("measure", demand, f"got {measure!r}")
+    for entry in MEASURES.values():
+        if entry.function is measure:
+            return entry.key
+    return ""
 
 
 def own_question(measure: Any, options: Options | None = None) -> Question:
@@ -124,13 +133,17 @@ def own_question(measure: Any, options: Options | None = None) -> Question:
         remedy = "Name its part: 'miscalibration', 'discrimination' or 'uncertainty'."
         raise InputError("measure", "must return one number", "corp returns three", remedy=remedy)
     definition = (inspect.getdoc(measure) or "").partition("\n")[0] or "A function of a Tally."
-    none = no_limits(
-        "No valid interval is known for a function of your own; `method='bootstrap'` assumes one."
+    entry = Measure(
+        key="",
+        name=measure_name(measure),
+        definition=definition,
+        meaning="",
+        brief="",
+        function=measure,
+        limits=no_limits(_NO_LIMITS),
+        floor="drawn",
     )
-    return Question(
-        Measure("", measure_name(measure), definition, "", "", measure, none, "drawn"),
-        options or {},
-    )
+    return Question(entry, options or {})
 
 
 def measure_value(measure: TallyMeasure, tally: Tally) -> float:
@@ -146,27 +159,26 @@ def measure_value(measure: TallyMeasure, tally: Tally) -> float:
 
 
 def values_of_tallies(measure: TallyMeasure, tallies: Iterable[Tally]) -> list[float]:
-    """The measure of each tally: as many calls of it, but those of some measures are made together."""
-    asked = measure if isinstance(measure, partial) else partial(measure)
-    options = asked.keywords
-    if asked.func is smooth_ece and not (asked.args or options):
+    """The measure of each tally; some measures are computed for several tallies at a time."""
+    partial_measure = measure if isinstance(measure, partial) else partial(measure)
+    options = partial_measure.keywords
+    if partial_measure.func is smooth_ece and not (partial_measure.args or options):
         return smooth_ece_of_tallies(list(tallies))
-    if asked.func is not tce or asked.args:
+    if partial_measure.func is not tce or partial_measure.args:
         return [measure_value(measure, tally) for tally in tallies]
     values: list[float] = []
-    left = iter(tallies)
-    for first in left:  # as many at a time as stay in the processor's cache
-        several = _BATCH // max(1, sum(part.size for part in first.parts))
-        values += tce_of_tallies([first, *islice(left, several)], **options)
+    remaining = iter(tallies)
+    for first in remaining:  # as many at a time as stay in the processor's cache
+        count = _BATCH // max(1, sum(part.size for part in first.parts))
+        values += tce_of_tallies([first, *islice(remaining, count)], **options)
     return values
 
 
 def measure_name(measure: Any) -> str:
     """``tce(bins=5)`` for a partial function, the name of any other."""
     if isinstance(measure, partial):
-        options = [repr(a) for a in measure.args] + [
-            f"{k}={v!r}" for k, v in measure.keywords.items()
-        ]
+        options = [repr(value) for value in measure.args]
+        options += [f"{name}={value!r}" for name, value in measure.keywords.items()]
         return f"{measure_name(measure.func)}({', '.join(options)})"
     name = getattr(measure, "__name__", type(measure).__name__)
     if name == "<lambda>":

@@ -13,6 +13,7 @@ from trueness._tally.row_sums import UnsortedRows
 from trueness._tally.rows_or_sums import as_binned, as_rows_or_cells, as_tally, row_options
 from trueness._tally.tally import Binned, Parts, Tally
 from trueness.errors import CertainScoresWarning, NoEstimateWarning, warn
+from trueness.results._inference import amount_in_words, contradicted_in_words
 from trueness.typing import ArrayLike, Floats, Kind, Missing, Numbers, RowOptions, WeightType
 
 
@@ -292,21 +293,9 @@ def left_out(total: float, certain: float, wrong: float, who: str, rest: str) ->
     """The sentence about scores of exactly 0 and 1, `who` leaves them out, and the `rest`."""
     why = f"since their log-odds are infinite; {contradicted_in_words(wrong)}"
     return (
-        f"{_amount(certain)} of {_amount(total)} scores are exactly 0 or 1. {who} them out, "
-        f"{why}. {rest}"
+        f"{amount_in_words(certain)} of {amount_in_words(total)} scores are exactly 0 or 1. "
+        f"{who} them out, {why}. {rest}"
     )
-
-
-def contradicted_in_words(wrong: float) -> str:
-    """How many scores of exactly 0 and 1 have the other label."""
-    return f"{_amount(wrong)} of them contradict{'s its' if wrong == 1 else ' their'} label"
-
-
-def _amount(weight: float) -> str:
-    """Rows, or weight, in words: 1,000,000, not 1e+06."""
-    if weight == round(weight):
-        return f"{weight:,.0f}"
-    return f"{weight:,.6g}"
 
 
 @suggests_keywords

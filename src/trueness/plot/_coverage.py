@@ -56,7 +56,12 @@ class CoverageDisplay(canvas.Display):
 
     @classmethod
     def from_events(
-        cls, events: Events | Mapping[str, Events], *, cluster: Any = None, level: float = 0.95
+        cls,
+        events: Events | Mapping[str, Events],
+        *,
+        cluster: Any = None,
+        level: float = 0.95,
+        ax: Any = None,
     ) -> Self:
         """The coverage of intervals or quantiles.
 
@@ -68,6 +73,8 @@ class CoverageDisplay(canvas.Display):
             A cluster name for each row; rows of one cluster may depend on each other.
         level : float, default 0.95
             Confidence level of the limits.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
         """
         from trueness._assess.assessment import assess
 
@@ -79,7 +86,7 @@ class CoverageDisplay(canvas.Display):
                 demand = "must be intervals or quantiles"
                 raise InputError("events", demand, f"got {stated!r}")
             coverages[name] = covered
-        return cls(coverages)
+        return cls(coverages)._drawn(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the coverage on `ax` or on a new figure, and return the display."""
@@ -181,7 +188,9 @@ class LevelHistogramDisplay(canvas.Display):
         self.histogram = histogram
 
     @classmethod
-    def from_events(cls, events: Events, *, cluster: Any = None, level: float = 0.95) -> Self:
+    def from_events(
+        cls, events: Events, *, cluster: Any = None, level: float = 0.95, ax: Any = None
+    ) -> Self:
         """The histogram of quantile forecasts.
 
         Parameters
@@ -192,12 +201,14 @@ class LevelHistogramDisplay(canvas.Display):
             A cluster name for each row; there are no limits for dependent rows.
         level : float, default 0.95
             Confidence level of the limits, for all bars together.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
         """
         from trueness._level import checked_level
         from trueness.infer.limits._coverage import level_histogram_of
 
         evidence = Evidence.of(events, None, {}, cluster=cluster)
-        return cls(level_histogram_of(evidence, checked_level(level)))
+        return cls(level_histogram_of(evidence, checked_level(level)))._drawn(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the histogram on `ax` or on a new figure, and return the display."""

@@ -442,19 +442,21 @@ class CentresDisplay(Display):
         self.centres = centres
 
     @classmethod
-    def from_predictions(cls, y_true: Any, y_prob: Any, **options: Any) -> Self:
+    def from_predictions(cls, y_true: Any, y_prob: Any, *, ax: Any = None, **options: Any) -> Self:
         """Compute the table of centres.
 
         Parameters
         ----------
         y_true, y_prob : array-like of shape (n,)
             Labels, and their scores.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
         **options
             `by`, and any other argument of :func:`trueness.centres`.
         """
         from trueness.infer import centres
 
-        return cls(centres(y_true, y_prob, **options))
+        return cls(centres(y_true, y_prob, **options))._drawn(ax)
 
     def plot(self, ax: Any = None, *, most: int = 60, numbers: bool = True) -> Self:
         """Draw the centres in the order of the table.

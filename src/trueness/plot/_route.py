@@ -43,12 +43,18 @@ class RouteDisplay(Display):
 
     @classmethod
     def from_predictions(
-        cls, cheap_correct: Any, confidence: Any, strong_correct: Any, **options: Any
+        cls,
+        cheap_correct: Any,
+        confidence: Any,
+        strong_correct: Any,
+        *,
+        ax: Any = None,
+        **options: Any,
     ) -> Self:
         """The route of these rows, with the options of :func:`trueness.route`."""
         from trueness.infer import route
 
-        return cls(route(cheap_correct, confidence, strong_correct, **options))
+        return cls(route(cheap_correct, confidence, strong_correct, **options))._drawn(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curve on `ax` or on a new figure, and return the display."""

@@ -43,19 +43,21 @@ class StabilityDisplay(Display):
         self.stability = stability
 
     @classmethod
-    def from_scores(cls, first: Any, second: Any, **options: Any) -> Self:
+    def from_scores(cls, first: Any, second: Any, *, ax: Any = None, **options: Any) -> Self:
         """Compute the index.
 
         Parameters
         ----------
         first, second : array-like of shape (n,), Tally or Sketch
             Scores of the two samples.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
         **options
             Any other argument of :func:`trueness.psi`.
         """
         from trueness.infer import psi
 
-        return cls(psi(first, second, **options))
+        return cls(psi(first, second, **options))._drawn(ax)
 
     def plot(self, ax: Any = None, *, names: tuple[str, str] = ("first", "second")) -> Self:
         """Draw the bars.

@@ -61,11 +61,11 @@ def apply_calibrator(
     check_is_fitted(calibrator)
     demand = "must be a Polars, pandas or PyArrow frame, a DuckDB relation or a Spark frame"
     try:
-        found = nw.from_native(frame)
+        native_frame = nw.from_native(frame)
     except TypeError:
         raise InputError("frame", demand, f"got {type(frame).__name__}") from None
-    columns, new = _names(prob, name, calibrator, found.collect_schema().names())
-    kind = found.implementation
+    columns, new = _names(prob, name, calibrator, native_frame.collect_schema().names())
+    kind = native_frame.implementation
     if kind.is_duckdb() or kind.is_spark_like():
         for step in _sql(
             calibrator, "duckdb" if kind.is_duckdb() else "spark", columns, new, frame.columns
@@ -74,19 +74,21 @@ def apply_calibrator(
         return frame
     if kind.is_polars():
         return _with_polars(frame, calibrator, columns, new)
-    if not isinstance(found, nw.DataFrame):
+    if not isinstance(native_frame, nw.DataFrame):
         raise InputError(
             "frame",
             demand,
             f"got {type(frame).__name__}",
             remedy="Apply the map to its partitions.",
         )
-    scores = _scores(calibrator, found.select(columns).to_numpy())
+    scores = _scores(calibrator, native_frame.select(columns).to_numpy())
     pairs = zip(new, np.atleast_2d(scores.T), strict=True)
-    series = [nw.new_series(one, values, nw.Float64, backend=kind) for one, values in pairs]
+    series = [nw.new_series(column, values, nw.Float64, backend=kind) for column, values in pairs]
     if kind.is_pandas_like():  # by position, whatever the index is
-        series = [nw.maybe_set_index(one, index=nw.maybe_get_index(found)) for one in series]
-    return found.with_columns(*series).to_native()
+        series = [
+            nw.maybe_set_index(column, index=nw.maybe_get_index(native_frame)) for column in series
+        ]
+    return native_frame.with_columns(*series).to_native()
 
 
 def _names(
@@ -132,7 +134,7 @@ def _sql(
     steps = [["*", *(f"{text} AS {quoted(name)}" for name, text in first.items())]] if first else []
     return [
         *steps,
-        [*kept, *(f"{text} AS {quoted(one)}" for text, one in zip(last, new, strict=True))],
+        [*kept, *(f"{text} AS {quoted(column)}" for text, column in zip(last, new, strict=True))],
     ]
 
 
@@ -143,10 +145,10 @@ def _with_polars(frame: Any, calibrator: Calibrator, columns: list[str], new: li
     def mapped(struct: Any) -> Any:
         scores = _scores(calibrator, struct.struct.unnest().cast(polars.Float64).to_numpy())
         series = [
-            polars.Series(one, values)
-            for one, values in zip(new, np.atleast_2d(scores.T), strict=True)
+            polars.Series(column, values)
+            for column, values in zip(new, np.atleast_2d(scores.T), strict=True)
         ]
-        return polars.DataFrame([one.fill_nan(None) for one in series]).to_struct()
+        return polars.DataFrame([column.fill_nan(None) for column in series]).to_struct()
 
     # Struct fields: names that Polars would take for patterns are passed as lists.
     scores = polars.struct(polars.col(columns))
@@ -162,8 +164,8 @@ def _scores(calibrator: Calibrator, values: NDArray[Any]) -> Floats:
     """Predictions for the rows that have scores; nan for the others."""
     p = values[:, 0] if calibrator.n_classes_ is None else values
     p = np.ascontiguousarray(p, np.float64)
-    known = ~np.isnan(p if p.ndim == 1 else p.sum(axis=1))
+    complete = ~np.isnan(p if p.ndim == 1 else p.sum(axis=1))
     scores = np.full(p.shape, np.nan)
-    if known.any():
-        scores[known] = calibrator.predict(p[known])
+    if complete.any():
+        scores[complete] = calibrator.predict(p[complete])
     return scores

@@ -1,7 +1,7 @@
 """The map to use by default: candidates from the identity to flexible ones, combined by cross-fitted log loss."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -50,10 +50,10 @@ def _curves(calibrator: Any, value: Any) -> bool:
         every = fits.vector_shapes(calibrator.reach_, calibrator.knots_).values()
         shapes: list[tuple[int, ...]] = [(shape.identity.size,) for shape in every]
     else:
-        known = (fits.MATRIX_CANDIDATES.get(name) for name in calibrator.candidates_[1:])
-        shapes = [one.shape(k) for one in known if one]
-    good = isinstance(value, tuple) and [np.shape(one) for one in value] == shapes
-    return good and all(np.isfinite(one).all() for one in value)
+        candidates = (fits.MATRIX_CANDIDATES.get(name) for name in calibrator.candidates_[1:])
+        shapes = [curve.shape(k) for curve in candidates if curve]
+    good = isinstance(value, tuple) and [np.shape(curve) for curve in value] == shapes
+    return good and all(np.isfinite(curve).all() for curve in value)
 
 
 @partial(meets, "two rows of ascending numbers")
@@ -168,8 +168,8 @@ class AutoCalibration(LogitMap):
         y_true: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
-        labels: Sequence[Any] | None = None,
-        pos_label: Any = None,
+        labels: Sequence[Hashable] | None = None,
+        pos_label: Hashable | None = None,
         cluster: ArrayLike | None = None,
     ) -> Self:
         """Learn the map.
@@ -217,20 +217,20 @@ class AutoCalibration(LogitMap):
         units = worth if self._cluster is None else int(self._cluster.max()) + 1
         plan = fits.Plan(self._cluster, max(1, min(_FOLDS, int(units))), float(self.level), worth)
         if logits.ndim == 2:
-            found = self._fit_matrix(logits, rows, plan)
+            fitted = self._fit_matrix(logits, rows, plan)
             self.reach_ = self.knots_ = self.points_ = None
         else:
             cells = logit_cells(logits, rows.y, rows.w)
-            found, self.knots_, self.points_ = fits.fit_vector(cells, rows, plan, self.monotone)
+            fitted, self.knots_, self.points_ = fits.fit_vector(cells, rows, plan, self.monotone)
             self.reach_ = cells.reach
-        self.candidates_ = found.names
-        self.curves_ = found.curves
-        self.weights_ = found.weights
-        self.gain_, self.gain_low_, self.gain_high_ = found.gain
-        self.brier_gain_, self.brier_gain_low_, self.brier_gain_high_ = found.brier_gain
+        self.candidates_ = fitted.names
+        self.curves_ = fitted.curves
+        self.weights_ = fitted.weights
+        self.gain_, self.gain_low_, self.gain_high_ = fitted.gain
+        self.brier_gain_, self.brier_gain_low_, self.brier_gain_high_ = fitted.brier_gain
         independent = worth if self._cluster is None else effective_number(self._cluster, rows.w)
         self.chance_ = fits.chance_of_average(
-            found.gain, plan.level, independent, _rarer(logits, rows)
+            fitted.gain, plan.level, independent, _rarer(logits, rows)
         )
 
     def _fit_matrix(
@@ -263,10 +263,10 @@ class AutoCalibration(LogitMap):
         def zeros_stay(p: NDArray[Any]) -> Floats:
             zero = p == 0
             moved = np.where(zero, self.eps_, p.astype(np.float64))
-            found = np.where(
+            kept = np.where(
                 zero, 0.0, formulas.Softmax(formulas.Logs(normalized=True), linear)(moved)
             )
-            return np.asarray(found / found.sum(axis=1, keepdims=True))
+            return np.asarray(kept / kept.sum(axis=1, keepdims=True))
 
         return formulas.PythonOnly(
             zeros_stay, "with limits=True, which class wins depends on which others are 0"

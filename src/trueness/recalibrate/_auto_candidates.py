@@ -95,14 +95,16 @@ def deal_folds(
     if cluster is None and (w is None or ((w == np.rint(w)).all() and w.sum() < 2.0**53)):
         rng = np.random.default_rng(_SEED)
         events = np.rint(cells.events).astype(np.int64)
-        others = np.rint(cells.weight).astype(np.int64) - events
+        non_events = np.rint(cells.weight).astype(np.int64) - events
         begin = int(events.sum())
         dealt = [
-            (_deal_counts(events, 0, number, rng), _deal_counts(others, begin, number, rng))
+            (_deal_counts(events, 0, number, rng), _deal_counts(non_events, begin, number, rng))
             for _ in range(deals)
         ]
         return Folds(
-            np.stack([one for one, _ in dealt]), np.stack([other for _, other in dealt]), None
+            np.stack([dealt_events for dealt_events, _ in dealt]),
+            np.stack([dealt_non_events for _, dealt_non_events in dealt]),
+            None,
         )
     fold = deal_rows(cells.z[cells.cell], y, w, cluster, number, deals)
     code = ((np.arange(deals)[:, None] * number + fold) * m + cells.cell).ravel()
@@ -156,9 +158,9 @@ def _deal(cluster: Ints, number: int, rng: np.random.Generator) -> Ints:
     rows = np.zeros(number)
     fold = np.empty(size.size, np.int64)
     shuffled = rng.permutation(size.size)
-    for one in shuffled[np.argsort(-size[shuffled], kind="stable")]:
-        fold[one] = int(rows.argmin())
-        rows[fold[one]] += size[one]
+    for cluster_code in shuffled[np.argsort(-size[shuffled], kind="stable")]:
+        fold[cluster_code] = int(rows.argmin())
+        rows[fold[cluster_code]] += size[cluster_code]
     return np.asarray(fold[code])
 
 
@@ -217,9 +219,9 @@ def held_out_weights(loss: Floats, design_effect: float = 1.0) -> Floats:
 
     Arrays (candidates, deals, folds).
     """
-    others = loss.sum(axis=2, keepdims=True) - loss
-    columns = others.reshape(loss.shape[0], -1).T
-    return np.column_stack([mixture_weights(one, design_effect) for one in columns]).reshape(
+    loss_elsewhere = loss.sum(axis=2, keepdims=True) - loss
+    columns = loss_elsewhere.reshape(loss.shape[0], -1).T
+    return np.column_stack([mixture_weights(column, design_effect) for column in columns]).reshape(
         loss.shape
     )
 
@@ -298,9 +300,9 @@ def fit_vector(
         )
         curves.append(theta[-1])
         held_out.append((theta[:-1] @ X.T).reshape(folds.events.shape))
-    points = [_isotonic_points(cells.z, *one) for one in zip(weight, events, strict=True)]
+    points = [_isotonic_points(cells.z, *sums) for sums in zip(weight, events, strict=True)]
     held_out.append(
-        np.array([joined(*one)(cells.z) for one in points[:-1]]).reshape(folds.events.shape)
+        np.array([joined(*sums)(cells.z) for sums in points[:-1]]).reshape(folds.events.shape)
     )
     names = ("identity", *shapes, "isotonic regression")
     weights, gains = _weigh_vector(np.array(held_out), folds, cells, rows, plan)
@@ -319,9 +321,11 @@ def _weigh_vector(
 
     def at_rows(differences: tuple[Floats, Floats]) -> Floats:
         """Differences for events and for others at each fold and log-odds, for each row: the mean over deals."""
-        at = np.arange(deals)[:, None], folds.of_row, cells.cell
+        cell_of_row = np.arange(deals)[:, None], folds.of_row, cells.cell
         return np.asarray(
-            np.where(rows.y == 1, differences[0][at], differences[1][at]).mean(axis=0)
+            np.where(rows.y == 1, differences[0][cell_of_row], differences[1][cell_of_row]).mean(
+                axis=0
+            )
         )
 
     effect = 1.0
@@ -334,7 +338,9 @@ def _weigh_vector(
     together: Any = np.concatenate if plan.cluster is None else at_rows
     weight = np.concatenate(folds[:2]) / deals if plan.cluster is None else rows.weights
     options = weight, plan.cluster, plan.level, plan.rows_worth
-    gains = [mean_gain(together(one), *options) for one in _differences(log_odds[0], mixed)]
+    gains = [
+        mean_gain(together(difference), *options) for difference in _differences(log_odds[0], mixed)
+    ]
     return mixture_weights(loss.sum(axis=2).mean(axis=1), effect), gains
 
 
@@ -353,12 +359,12 @@ def _differences(
 
 def _isotonic_points(z: Floats, weight: Floats, events: Floats) -> Floats:
     """Isotonic regression with blocks at their mean log-odds, and one row as the score predicts added to each."""
-    some = weight > 0
-    if not some.any():
+    is_present = weight > 0
+    if not is_present.any():
         return np.zeros((2, 1))
-    z = z[some]
-    weight = weight[some]
-    events = events[some]
+    z = z[is_present]
+    weight = weight[is_present]
+    events = events[is_present]
     first = Isotonic().group(Cells(expit(z), np.ones(z.size, np.int64), weight, events)).start[:-1]
     mass = np.add.reduceat(weight, first)
     centre = np.add.reduceat(weight * z, first) / mass
@@ -423,38 +429,44 @@ def fit_matrix(rows: CalibrationSet, plan: Plan) -> AutoFit:
     cluster = plan.cluster
     worth = plan.rows_worth
     if rows.p.size > _MOST_ENTRIES:
-        some = (
+        drawn = (
             deal_rows(rows.p, rows.y, rows.w, cluster, math.ceil(rows.p.size / _MOST_ENTRIES), 1)[0]
             == 0
         )
-        rows = rows.take(some)
+        rows = rows.take(drawn)
         worth *= float(rows.weights.sum() / every.weights.sum())
-        cluster = None if cluster is None else np.unique(cluster[some], return_inverse=True)[1]
-    few = rows.p.shape[1] <= _MOST_CLASSES
+        cluster = None if cluster is None else np.unique(cluster[drawn], return_inverse=True)[1]
+    has_few_classes = rows.p.shape[1] <= _MOST_CLASSES
     w = rows.weights
     names = (
-        tuple(MATRIX_CANDIDATES) if few else ("temperature scaling", "structured vector scaling")
+        tuple(MATRIX_CANDIDATES)
+        if has_few_classes
+        else ("temperature scaling", "structured vector scaling")
     )
     candidates = [MATRIX_CANDIDATES[name] for name in names]
-    curves = [one.fit(every if i == 0 else rows) for i, one in enumerate(candidates)]
-    known = ("identity", *names), tuple(curves)
+    curves = [candidate.fit(every if i == 0 else rows) for i, candidate in enumerate(candidates)]
+    fixed = ("identity", *names), tuple(curves)
     if plan.folds < 2:  # nothing can be held out
-        return AutoFit(*known, mixture_weights(np.zeros(1 + len(names))), _NO_GAIN, _NO_GAIN)
+        return AutoFit(*fixed, mixture_weights(np.zeros(1 + len(names))), _NO_GAIN, _NO_GAIN)
     dealt = deal_rows(rows.p, rows.y, rows.w, cluster, plan.folds, number_of_deals(worth))
     logs = [_held_out(rows, candidates, fold) for fold in dealt]
-    own = [-log[:, np.arange(rows.y.size), rows.y] for log in logs]
+    label_loss = [-log[:, np.arange(rows.y.size), rows.y] for log in logs]
     by_fold = [
-        np.array([np.bincount(fold, w * one) for one in own[i]]) for i, fold in enumerate(dealt)
+        np.array([np.bincount(fold, w * candidate) for candidate in label_loss[i]])
+        for i, fold in enumerate(dealt)
     ]
     loss = np.stack(by_fold, axis=1)
     best = 1 + int(loss[1:].sum(axis=(1, 2)).argmin())
-    effect = cluster_effect(own[0][0] - own[0][best], w, cluster)
+    effect = cluster_effect(label_loss[0][0] - label_loss[0][best], w, cluster)
     weights = held_out_weights(loss, effect)
     differences = [
         _mixture_gain(log, rows.y, weights[:, i, dealt[i]]) for i, log in enumerate(logs)
     ]
-    gains = [mean_gain(one, w, cluster, plan.level, worth) for one in np.mean(differences, axis=0)]
-    return AutoFit(*known, mixture_weights(loss.sum(axis=2).mean(axis=1), effect), *gains)
+    gains = [
+        mean_gain(candidate, w, cluster, plan.level, worth)
+        for candidate in np.mean(differences, axis=0)
+    ]
+    return AutoFit(*fixed, mixture_weights(loss.sum(axis=2).mean(axis=1), effect), *gains)
 
 
 def _held_out(rows: CalibrationSet, candidates: list[MatrixCandidate], fold: Ints) -> Floats:
@@ -467,16 +479,18 @@ def _held_out(rows: CalibrationSet, candidates: list[MatrixCandidate], fold: Int
         if not inside.y.size:  # a cluster of all rows
             log[1:, out] = log[0, out]
             continue
-        for i, one in enumerate(candidates, start=1):
-            log[i, out] = log_softmax(one.linear(one.fit(inside), rows.p.shape[1])(rows.p[out]))
+        for i, candidate in enumerate(candidates, start=1):
+            log[i, out] = log_softmax(
+                candidate.linear(candidate.fit(inside), rows.p.shape[1])(rows.p[out])
+            )
     return log
 
 
 def _mixture_gain(log: Floats, y: Ints, weights: Floats) -> tuple[Floats, Floats]:
     """Log losses and Brier scores of the rows as they are, minus those of the mixture with weights (candidates, n)."""
     mixed = log_softmax(np.einsum("cn,cnk->nk", weights, log))
-    own = (np.arange(y.size), y)
-    return mixed[own] - log[0][own], _brier(log[0], y) - _brier(mixed, y)
+    label_cells = (np.arange(y.size), y)
+    return mixed[label_cells] - log[0][label_cells], _brier(log[0], y) - _brier(mixed, y)
 
 
 def _brier(log: Floats, y: Ints) -> Floats:

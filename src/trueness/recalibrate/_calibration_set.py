@@ -237,16 +237,16 @@ def group_codes(groups: ArrayLike, name: str, n: int) -> Ints:
 
     `name` is the argument they came in.
     """
-    found = column(groups, name)
-    if found.values.shape != (n,):
+    group_column = column(groups, name)
+    if group_column.values.shape != (n,):
         raise InputError(
-            name, f"must have one entry per row ({n:,})", f"got shape {found.values.shape}"
+            name, f"must have one entry per row ({n:,})", f"got shape {group_column.values.shape}"
         )
-    missing = labels_missing(found)
+    missing = labels_missing(group_column)
     if missing is not None:
         with remedies(REMEDIES):
             refuse_missing(name, missing)
-    return np.asarray(np.unique(found.values, return_inverse=True)[1], np.int64)
+    return np.asarray(np.unique(group_column.values, return_inverse=True)[1], np.int64)
 
 
 def check_column_order(

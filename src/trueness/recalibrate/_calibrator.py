@@ -4,7 +4,7 @@ import re
 import textwrap
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -72,20 +72,20 @@ def with_parameters(cls: Class) -> Class:
     """
     made: Any = suggests_keywords(dataclass(eq=False, repr=False, kw_only=True)(cls))
     before, line, after = str(made.__doc__).partition("\n    ----------\n")
-    own, blank, rest = after.partition("\n\n")
-    known = made.__dataclass_fields__
+    parameters, blank, rest = after.partition("\n\n")
+    fields = made.__dataclass_fields__
     shared = getattr(made, "_shared_parameters", {}).items()
-    own += "".join(
+    parameters += "".join(
         f"\n{text}"
         for name, text in shared
-        if name in known and not re.search(rf"\b{name} : ", own)
+        if name in fields and not re.search(rf"\b{name} : ", parameters)
     )
     if getattr(made, "_state", {}) and "\n    Attributes\n" not in after:
-        own += "\n\n    Attributes\n    ----------"
+        parameters += "\n\n    Attributes\n    ----------"
         for name, entry in made._state.items():
-            about = entry.about[0].upper() + entry.about[1:].replace("null", "None") + "."
-            own += f"\n    {name}_\n" + textwrap.indent(textwrap.fill(about, 112), " " * 8)
-    made.__doc__ = before + line + own + blank + rest
+            meaning = entry.about[0].upper() + entry.about[1:].replace("null", "None") + "."
+            parameters += f"\n    {name}_\n" + textwrap.indent(textwrap.fill(meaning, 112), " " * 8)
+    made.__doc__ = before + line + parameters + blank + rest
     return cast(Class, made)
 
 
@@ -143,8 +143,8 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         y_true: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
-        labels: Sequence[Any] | None = None,
-        pos_label: Any = None,
+        labels: Sequence[Hashable] | None = None,
+        pos_label: Hashable | None = None,
     ) -> Self:
         """Learn the map.
 
@@ -206,10 +206,10 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
 
         For a vector of scores, non-event and event.
         """
-        found = self.predict(y_prob)
-        if found.ndim == 1:
-            return np.column_stack([1 - found, found])
-        return found
+        scores = self.predict(y_prob)
+        if scores.ndim == 1:
+            return np.column_stack([1 - scores, scores])
+        return scores
 
     def __str__(self) -> str:
         """The calibrator; once it is fitted, what was chosen and, where that is known, what is gained."""
@@ -223,9 +223,9 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         values = {
             name: getattr(self, f"{name}_", None) for name in self._state if name not in _TECHNICAL
         }
-        parts = [_number_in_words(name.replace("_", " "), one) for name, one in values.items()]
-        found = "; ".join(filter(None, parts))
-        return f"{found[0].upper()}{found[1:]}." if found else ""
+        parts = [_number_in_words(name.replace("_", " "), value) for name, value in values.items()]
+        sentence = "; ".join(filter(None, parts))
+        return f"{sentence[0].upper()}{sentence[1:]}." if sentence else ""
 
     def transform(self, y_prob: ArrayLike) -> Floats:
         """Calibrated probabilities, as a step of a pipeline.
@@ -240,8 +240,12 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         """Names of the columns that `transform` returns: those of the scores, if they have names."""
         check_is_fitted(self)
         n = self.n_features_in_
-        known = self.score_names_
-        names = known if input_features is None and known and len(known) == n else input_features
+        fitted_names = self.score_names_
+        names = (
+            fitted_names
+            if input_features is None and fitted_names and len(fitted_names) == n
+            else input_features
+        )
         if names is None:
             names = [f"{type(self).__name__.lower()}{k}" for k in range(n)]
         return np.asarray(names, dtype=object)
@@ -304,10 +308,10 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         names = check_columns(column, self)
         if table is not None:
             return query_of(self._formula(), names, table, dialect)
-        found = sql_of(self._formula(), names, dialect)
+        texts = sql_of(self._formula(), names, dialect)
         if self.classes_ is None:
-            return found[0]
-        return dict(zip(map(str, self.classes_), found, strict=True))
+            return texts[0]
+        return dict(zip(map(str, self.classes_), texts, strict=True))
 
     def to_onnx(
         self,
@@ -363,12 +367,12 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
 
         As usual in scikit-learn, `fit` checks, not `__init__`.
         """
-        for name, one in getattr(self, "__dataclass_fields__", {}).items():
+        for name, parameter in getattr(self, "__dataclass_fields__", {}).items():
             value = getattr(self, name)
-            if one.type is bool:
+            if parameter.type is bool:
                 check_flag(name, value)
-            elif get_origin(one.type) is Literal:
-                checked_word(value, name, get_args(one.type))
+            elif get_origin(parameter.type) is Literal:
+                checked_word(value, name, get_args(parameter.type))
             elif name == "seed":
                 check_seed(value)
             elif name == "level":
@@ -389,8 +393,8 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
 def _fingerprint(p: NDArray[Any]) -> int:
     # A few hundred rows tell data sets apart as well as all of them, which would cost as much as
     # some maps do.
-    some = p[:: 1 + p.shape[0] // _FINGERPRINT_ROWS]
-    return zlib.crc32(np.ascontiguousarray(some).view(np.uint8).data)
+    sampled = p[:: 1 + p.shape[0] // _FINGERPRINT_ROWS]
+    return zlib.crc32(np.ascontiguousarray(sampled).view(np.uint8).data)
 
 
 def inner_calibrator(
@@ -428,7 +432,7 @@ def _number_in_words(name: str, value: Any) -> str:
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf":
         return ""
     if value.size <= _SHOWN:
-        return f"{name} {', '.join(f'{one:.4g}' for one in value.ravel())}"
+        return f"{name} {', '.join(f'{number:.4g}' for number in value.ravel())}"
     return f"{' × '.join(map(str, value.shape))} {name}"
 
 

@@ -190,23 +190,32 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         to_split = MethodMapping().add(caller="fit", callee="split")
         calibrator = base.inner_calibrator(self.calibrator, AutoCalibration)
-        own = MetadataRouter(owner=self).add_self_request(self)
-        own.add(estimator=self._estimator(), method_mapping=to_fit).add(
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router.add(estimator=self._estimator(), method_mapping=to_fit).add(
             calibrator=calibrator, method_mapping=to_fit
         )
-        return own.add(splitter=self.cv, method_mapping=to_split)
+        return router.add(splitter=self.cv, method_mapping=to_split)
 
     def predict_proba(self, X: Any) -> Floats:
         """Calibrated probabilities of shape (n, K), with columns in the order of `classes_`."""
         check_is_fitted(self)
         pairs = zip(self.estimators_, self.calibrators_, strict=True)
-        each: list[Floats] = [
+        fold_scores: list[Floats] = [
             calibrator.predict_proba(self._scores(estimator, X)) for estimator, calibrator in pairs
         ]
-        if len(each) == 1:
-            return each[0]
-        averaged: NDArray[np.float64] = np.mean(each, axis=0)
+        if len(fold_scores) == 1:
+            return fold_scores[0]
+        averaged: NDArray[np.float64] = np.mean(fold_scores, axis=0)
         return averaged
+
+    def __str__(self) -> str:
+        """The classifier; once it is fitted, what its map is and, where that is known, what it gains."""
+        calibrators = getattr(self, "calibrators_", [])
+        if not calibrators:
+            return repr(self)
+        if len(calibrators) == 1:
+            return f"{self!r}. {calibrators[0]}"
+        return f"{self!r}. {len(calibrators)} maps, one per fold; the first: {calibrators[0]}"
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the largest calibrated probability, the first one in case of a tie."""
@@ -242,14 +251,14 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         check_cv(self.cv)
         X, y, self.classes_ = rows_and_classes(X, y)
         if self._frozen:
-            known = np.asarray(getattr(estimator, "classes_", ()))
-            found = self.classes_.tolist()
-            strange = [label for label in found if label not in known.tolist()]
+            fitted_classes = np.asarray(getattr(estimator, "classes_", ()))
+            present = self.classes_.tolist()
+            strange = [label for label in present if label not in fitted_classes.tolist()]
             if strange:
                 demand = "must hold classes of the frozen estimator"
                 remedy = "Was it fitted before it was frozen?"
                 raise InputError("y", demand, f"{strange[0]!r} is none", remedy=remedy)
-            self.classes_ = known
+            self.classes_ = fitted_classes
         if self.classes_.size < 2:
             raise InputError(
                 "y",
@@ -441,12 +450,12 @@ def base_scores(
     estimator: Any, X: Any, classes: NDArray[Any], scale: Scale, *, matrix: bool
 ) -> Floats:
     """Probabilities or logits of the rows: of the second class, or (`matrix`) one column per class."""
-    known = getattr(estimator, "classes_", None)
-    if known is None or list(known) != list(classes):
-        if known is None:
+    fitted_classes = getattr(estimator, "classes_", None)
+    if fitted_classes is None or list(fitted_classes) != list(classes):
+        if fitted_classes is None:
             has = "no `classes_`"
         else:
-            has = f"{', '.join(map(repr, np.asarray(known).tolist()))}"
+            has = f"{', '.join(map(repr, np.asarray(fitted_classes).tolist()))}"
         demand = f"must have the classes {', '.join(map(repr, classes.tolist()))} once fitted, in this order"
         remedy = "Each training part of `cv` must have rows of every class."
         raise InputError("estimator", demand, f"it has {has}", remedy=remedy)

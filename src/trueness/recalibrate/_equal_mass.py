@@ -153,13 +153,13 @@ class ScalingBinning(base.Calibrator):
             )
         cells = rows.cells()
         n = int(cells.weight.sum())
-        most = max(1, n // 2)
-        if self.n_bins > most:
-            few = f"{n:,} rows are too few for {self.n_bins:,} bins with a row each inside"
-            warn(f"{few}; {most:,} bins are used.", FewRowsWarning)
+        bin_limit = max(1, n // 2)
+        if self.n_bins > bin_limit:
+            finding = f"{n:,} rows are too few for {self.n_bins:,} bins with a row each inside"
+            warn(f"{finding}; {bin_limit:,} bins are used.", FewRowsWarning)
         sums = cells.weight * cells.score
         scores = Cells(score=cells.score, count=cells.count, weight=cells.weight, events=sums)
-        return rank_cuts(scores, min(int(self.n_bins), most))
+        return rank_cuts(scores, min(int(self.n_bins), bin_limit))
 
     def _scaled(self, p: Any) -> Floats:
         return np.asarray(p if self.scaler_ is None else self.scaler_._formula()(p), np.float64)
@@ -172,10 +172,11 @@ class ScalingBinning(base.Calibrator):
 
 def _sums(rows: CalibrationSet, edges: Floats) -> tuple[Floats, Floats]:
     """Weight, and weighted sum of scores, of each bin."""
-    at = ranks(edges, rows.p)
+    bin_of_row = ranks(edges, rows.p)
     n = edges.size + 1
     w = rows.weights
     weight, sums = (
-        np.bincount(at, column, minlength=n).astype(np.float64) for column in (w, w * rows.p)
+        np.bincount(bin_of_row, column, minlength=n).astype(np.float64)
+        for column in (w, w * rows.p)
     )
     return weight, sums

@@ -101,8 +101,8 @@ def first_scores(curve: Map, levels: Floats) -> Floats:
         reached |= middle > np.float64(1).view(np.int64)
         low = np.where(reached, low, np.minimum(middle + 1, high))
         high = np.where(reached, middle, high)
-    found = low.view(np.float64)
-    return np.where(found > 1, 2.0, found)
+    scores = low.view(np.float64)
+    return np.where(scores > 1, 2.0, scores)
 
 
 class Lines(NamedTuple):
@@ -210,24 +210,26 @@ def joined(x: Floats, y: Floats) -> Curve:
 def with_slopes(breaks: Floats, value: Floats, slope: Floats) -> Curve:
     """The curve with these values and slopes at breaks, whose slope is linear between them and constant outside."""
     bend = np.diff(slope) / (2 * np.diff(breaks))
-    at, height, steep = (np.concatenate([column[:1], column]) for column in (breaks, value, slope))
-    return Curve(breaks, at, height, steep, np.concatenate([[0.0], bend, [0.0]]))
+    starts, height, steep = (
+        np.concatenate([column[:1], column]) for column in (breaks, value, slope)
+    )
+    return Curve(breaks, starts, height, steep, np.concatenate([[0.0], bend, [0.0]]))
 
 
 def weighted_curve(terms: Iterable[tuple[float, Curve]]) -> Curve:
     """The weighted sum of curves, on all their breaks."""
-    kept = [(float(weight), one) for weight, one in terms if weight > _NEGLIGIBLE]
-    breaks = np.unique(np.concatenate([one.breaks for _, one in kept]))
-    at = np.concatenate([breaks[:1], breaks]) if breaks.size else np.zeros(1)
-    sums = np.zeros((3, at.size))
-    for weight, one in kept:
-        i = np.concatenate([[0], np.searchsorted(one.breaks, breaks, "right")])
-        away = at - one.at[i]
-        value = one.value[i] + away * (one.slope[i] + one.bend[i] * away)
-        sums += weight * np.array([value, one.slope[i] + 2 * one.bend[i] * away, one.bend[i]])
-    a, b = (float(sum(weight * getattr(one, end) for weight, one in kept)) for end in "ab")
+    kept = [(float(weight), curve) for weight, curve in terms if weight > _NEGLIGIBLE]
+    breaks = np.unique(np.concatenate([curve.breaks for _, curve in kept]))
+    starts = np.concatenate([breaks[:1], breaks]) if breaks.size else np.zeros(1)
+    sums = np.zeros((3, starts.size))
+    for weight, curve in kept:
+        i = np.concatenate([[0], np.searchsorted(curve.breaks, breaks, "right")])
+        away = starts - curve.at[i]
+        value = curve.value[i] + away * (curve.slope[i] + curve.bend[i] * away)
+        sums += weight * np.array([value, curve.slope[i] + 2 * curve.bend[i] * away, curve.bend[i]])
+    a, b = (float(sum(weight * getattr(curve, end) for weight, curve in kept)) for end in "ab")
     value, slope, bend = sums
-    return Curve(breaks, at, value, slope, bend, a, b)
+    return Curve(breaks, starts, value, slope, bend, a, b)
 
 
 class LogOdds(NamedTuple):
@@ -246,12 +248,12 @@ class LogOdds(NamedTuple):
             log_p = np.log(p)
             log_q = np.log1p(-p)
         z = log_p - log_q
-        known = (log_p, log_q)
+        logs = (log_p, log_q)
         if self.eps:
             z = bounded_logits(z, self.eps)
             if self.curve.a or self.curve.b:
-                known = tuple(np.clip(one, np.log(self.eps), np.log1p(-self.eps)) for one in known)
-        return np.asarray(expit(self.curve(z, known)))
+                logs = tuple(np.clip(part, np.log(self.eps), np.log1p(-self.eps)) for part in logs)
+        return np.asarray(expit(self.curve(z, logs)))
 
 
 def bounded_logits(logits: Floats, eps: float) -> Floats:
@@ -338,13 +340,13 @@ def weighted_linear(terms: Iterable[tuple[float, Linear]], n: int) -> Linear:
     shift = np.zeros(n)
     beta = None
     beta_weight = 0.0
-    for weight, one in terms:
+    for weight, linear in terms:
         if weight > _NEGLIGIBLE:
-            own, own_shift = one.plain(n)
-            matrix = matrix + weight * own
+            own_matrix, own_shift = linear.plain(n)
+            matrix = matrix + weight * own_matrix
             shift = shift + weight * own_shift
-            if one.beta is not None:
-                beta = one.beta
+            if linear.beta is not None:
+                beta = linear.beta
                 beta_weight = float(weight)
     return Linear(matrix, shift, beta=beta, beta_weight=beta_weight)
 
@@ -386,7 +388,7 @@ class PerClass(NamedTuple):
     normalize: bool
 
     def __call__(self, p: NDArray[Any]) -> Floats:
-        columns = [one(np.ascontiguousarray(p[:, k])) for k, one in enumerate(self.columns)]
+        columns = [part(np.ascontiguousarray(p[:, k])) for k, part in enumerate(self.columns)]
         matrix = np.column_stack(columns).astype(np.float64, copy=False)
         if not self.normalize:
             return matrix

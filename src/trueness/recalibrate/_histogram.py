@@ -233,13 +233,13 @@ class HistogramBinning(Calibrator):
             return
         total = float(rows.w.sum())
         repeats = self.scheme in ("randomized", "split")
-        most = max(_MOST_REPEATED, rows.y.size) if repeats else _MOST_TOTAL
-        if total > most:
+        limit = max(_MOST_REPEATED, rows.y.size) if repeats else _MOST_TOTAL
+        if total > limit:
             if repeats:
                 why = "which draws each repetition of a row"
             else:
                 why = "beyond which float sums are not exact"
-            demand = f"must sum to at most {most:,} for `scheme={self.scheme!r}`, {why}"
+            demand = f"must sum to at most {limit:,} for `scheme={self.scheme!r}`, {why}"
             raise InputError("sample_weight", demand, f"got {total:,.6g}")
 
     def _reachable(self) -> Bools:
@@ -256,13 +256,13 @@ class HistogramBinning(Calibrator):
 
     def _bins_for(self, n: int) -> int:
         wanted = self._requested_bins(n)
-        most = MOST_BINS if self.scheme == "fixed-width" else max(1, n // 2)
+        bin_limit = MOST_BINS if self.scheme == "fixed-width" else max(1, n // 2)
         if self.scheme == "split":
-            most = min(most, planning.cut_rows(n, self.split) + 1)
-        if wanted > most:
-            few = f"{n:,} rows are too few for {wanted:,} bins with a label each"
-            warn(f"{few}; {most:,} bins are used.", FewRowsWarning)
-        return min(wanted, most)
+            bin_limit = min(bin_limit, planning.cut_rows(n, self.split) + 1)
+        if wanted > bin_limit:
+            finding = f"{n:,} rows are too few for {wanted:,} bins with a label each"
+            warn(f"{finding}; {bin_limit:,} bins are used.", FewRowsWarning)
+        return min(wanted, bin_limit)
 
     def _requested_bins(self, n: int) -> int:
         if self.n_bins != "auto":
@@ -270,14 +270,14 @@ class HistogramBinning(Calibrator):
         if self.epsilon is None:
             return min(planning.usual_bins(n), MOST_BINS)
         options = {"alpha": self.alpha, "scheme": self.scheme, "split": self.split}
-        most = planning.max_bins(n, self.epsilon, **options)  # type: ignore[arg-type]
-        if most == 0:
-            least = planning.sample_size(1, self.epsilon, **options)  # type: ignore[arg-type]
-            needs = f"an epsilon of {self.epsilon:g} needs {least:,} rows for a single bin"
+        allowed = planning.max_bins(n, self.epsilon, **options)  # type: ignore[arg-type]
+        if allowed == 0:
+            needed_rows = planning.sample_size(1, self.epsilon, **options)  # type: ignore[arg-type]
+            needs = f"an epsilon of {self.epsilon:g} needs {needed_rows:,} rows for a single bin"
             raise InputError(
                 "epsilon", f"must be larger: with alpha = {self.alpha:g}, {needs}", f"got {n:,}"
             )
-        return min(most, MOST_BINS)
+        return min(allowed, MOST_BINS)
 
     def _set_rates(self, events: NDArray[Any], weight: NDArray[Any], overall: float) -> None:
         rates = np.divide(events, weight, out=np.full(self.n_bins_, overall), where=weight > 0)
@@ -334,13 +334,13 @@ class HistogramBinning(Calibrator):
         at_edge = np.flatnonzero((place > 0) & (inner[np.maximum(place, 1) - 1] == p))
         # One number for every row, tied or not, so that a row's tie-break depends on its position
         # alone.
-        own = _generator(self.seed, _PREDICT).random(p.size)[at_edge]
+        drawn = _generator(self.seed, _PREDICT).random(p.size)[at_edge]
         first = np.searchsorted(inner, p[at_edge], side="left")
         for start in np.unique(first):
             mine = first == start
             stop = int(place[at_edge[mine][0]])
             place[at_edge[mine]] = start + np.searchsorted(
-                self.ties_[start:stop], own[mine], side="right"
+                self.ties_[start:stop], drawn[mine], side="right"
             )
         return np.asarray(self.values_[place])
 
@@ -408,10 +408,10 @@ def _in_random_order(
         count = int(cells.weight[cell[start]])
         events = int(cells.events[cell[start]])
         labels = rng.permutation(np.arange(count) < events)
-        at = ahead[start:stop]
-        within[start:stop] = np.concatenate([[0], np.cumsum(labels)])[at]
-        label[start:stop] = labels[at]
-        ties[start:stop] = np.sort(rng.random(count))[at]
+        positions = ahead[start:stop]
+        within[start:stop] = np.concatenate([[0], np.cumsum(labels)])[positions]
+        label[start:stop] = labels[positions]
+        ties[start:stop] = np.sort(rng.random(count))[positions]
     return within, label, ties
 
 
@@ -423,13 +423,13 @@ def split_cuts(cells: Cells, n_bins: int, n_cut: int, rng: np.random.Generator) 
     n = int(cells.weight.sum())
     # Points in ascending order of (score, label), so that the draw does not depend on the order of
     # the rows.
-    of = np.repeat(np.arange(cells.size), cells.weight.astype(np.int64))
+    cell_of_label = np.repeat(np.arange(cells.size), cells.weight.astype(np.int64))
     first = np.cumsum(cells.weight) - cells.weight
-    label = np.arange(n) - first[of] >= (cells.weight - cells.events)[of]
+    label = np.arange(n) - first[cell_of_label] >= (cells.weight - cells.events)[cell_of_label]
     drawn = rng.permutation(n) < n_cut
     inner = boundary_ranks(n_cut, n_bins)[1:-1] - 1
-    cutting = cells.score[of[drawn]][inner]
-    place = np.searchsorted(cutting, cells.score[of[~drawn]], side="right")
+    cutting = cells.score[cell_of_label[drawn]][inner]
+    place = np.searchsorted(cutting, cells.score[cell_of_label[~drawn]], side="right")
     counts = np.bincount(place, minlength=n_bins)
     events = np.bincount(place, weights=label[~drawn], minlength=n_bins).astype(np.float64)
     return Cuts(
@@ -447,11 +447,11 @@ def _refuse_ties(fitted: HistogramBinning, n_bins: int) -> None:
     # which belongs to the bin above but is not represented by the labels inside.
     if fitted.tied_edges_ and fitted.scheme_ in ("umd", "original"):
         demand = f"`scheme={fitted.scheme_!r}` has no guarantee if several rows share the score of a boundary"
-        at = f"they do at {fitted.tied_edges_:,} of {n_bins - 1:,} boundaries"
+        finding = f"they do at {fitted.tied_edges_:,} of {n_bins - 1:,} boundaries"
         raise InputError(
             "",
             demand,
-            f"{at} ({fitted.tied_:,} of {fitted.n_:,} rows are tied)",
+            f"{finding} ({fitted.tied_:,} of {fitted.n_:,} rows are tied)",
             remedy=_BREAKS_TIES,
         )
     if fitted.scheme_ in _PUBLISHED and fitted.n_ < 2 * n_bins:
@@ -467,8 +467,10 @@ def _largest_error(counts: Floats, rates: Floats, values: Floats, bound: str, d:
     """
     low = np.zeros(counts.size)
     high = np.ones(counts.size)
-    some = counts > (1 if bound == "bernstein" else 0)
-    low[some], high[some] = _rate_interval(bound, counts[some], rates[some], d)
+    is_counted = counts > (1 if bound == "bernstein" else 0)
+    low[is_counted], high[is_counted] = _rate_interval(
+        bound, counts[is_counted], rates[is_counted], d
+    )
     return float(np.maximum(values - low, high - values).max())
 
 
@@ -478,8 +480,8 @@ def _rate_interval(bound: str, n: Floats, rate: Floats, d: float) -> tuple[Float
     if bound == "hoeffding":
         reach = np.sqrt(math.log(2 / d) / (2 * n))
     elif bound == "exact":
-        sizes, at = np.unique(n, return_inverse=True)
-        reach = np.array([planning.size_epsilon(int(size), d) for size in sizes])[at]
+        sizes, size_of_bin = np.unique(n, return_inverse=True)
+        reach = np.array([planning.size_epsilon(int(size), d) for size in sizes])[size_of_bin]
     else:
         # Maurer and Pontil (2009), Theorem 4, on both sides; the variance is the unbiased one.
         log = math.log(4 / d)

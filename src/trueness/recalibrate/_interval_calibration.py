@@ -1,7 +1,9 @@
 """Prediction intervals that cover as often as they should."""
 
 import math
-from typing import Literal, Self, TypeAlias
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from scipy.special import betaincinv
@@ -10,7 +12,9 @@ from sklearn.base import BaseEstimator
 from trueness._input.arguments import checked_fraction, checked_word
 from trueness._input.numbers import numbers, refuse
 from trueness._tally.clusters import codes_of
+from trueness._version import __version__
 from trueness.errors import InputError
+from trueness.recalibrate._saving import COMMON, Field, Savable, names_of, number, real
 from trueness.typing import ArrayLike, Floats, Ints
 
 Method: TypeAlias = Literal["conformal", "sides"]
@@ -19,7 +23,7 @@ _DOUBT = 0.05
 """The coverage of one calibration set is below `coverage_low_` with this probability."""
 
 
-class IntervalCalibration(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class IntervalCalibration(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     r"""Move the ends of prediction intervals so that they cover as often as stated.
 
     Fit it on rows that the model was not trained on, and judge the new intervals on others:
@@ -80,6 +84,29 @@ class IntervalCalibration(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
     upper_change_: float
     coverage_low_: float
     n_rows_: int
+    interval_names_: tuple[str, ...] | None
+    label_name_: str | None
+    date_: str
+    version_: str
+    about_: dict[str, Any]
+
+    _state: ClassVar[Mapping[str, Field]] = {
+        "n_rows": COMMON["n_rows"],
+        "lower_change": Field("how far lower ends move down, in the unit of `change`", number()),
+        "upper_change": Field("how far upper ends move up, in the unit of `change`", number()),
+        "coverage_low": Field(
+            "new outcomes lie inside at least this often, with probability 95 %; nan if unknown",
+            real,
+        ),
+        "interval_names": Field(
+            "columns of the lower and the upper ends; null if they had no names",
+            names_of("null, or a tuple of two names"),
+            True,
+        ),
+        "label_name": COMMON["label_name"],
+        "date": COMMON["date"],
+        "version": COMMON["version"],
+    }
 
     def __init__(
         self, coverage: float = 0.9, *, method: Method = "conformal", change: Change = "shift"
@@ -107,15 +134,19 @@ class IntervalCalibration(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         -------
         self
         """
-        coverage = checked_fraction(self.coverage, "coverage")
-        checked_word(self.method, "method", ("conformal", "sides"))
-        checked_word(self.change, "change", ("shift", "stretch"))
+        self._check()
+        coverage = float(self.coverage)
         outcome = _numbers(y, "y")
         low, high = self._ends(lower, upper, outcome.size)
         unit = self._unit(low, high)
         below = (low - outcome) / unit
         above = (outcome - high) / unit
         self.n_rows_ = outcome.size
+        self.interval_names_ = None
+        self.label_name_ = None
+        self.date_ = datetime.now(UTC).date().isoformat()
+        self.version_ = __version__
+        self.about_ = {}
         self.coverage_low_ = math.nan
         if self.method == "sides":
             if cluster is not None:
@@ -161,6 +192,19 @@ class IntervalCalibration(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         crossed = new_low > new_high
         meeting = (new_low + new_high) / 2
         return np.where(crossed, meeting, new_low), np.where(crossed, meeting, new_high)
+
+    def _check(self) -> None:
+        """Raise for parameters that are not those of a calibration of intervals."""
+        checked_fraction(self.coverage, "coverage")
+        checked_word(self.method, "method", ("conformal", "sides"))
+        checked_word(self.change, "change", ("shift", "stretch"))
+
+    def _is_whole(self) -> bool:
+        return True
+
+    @classmethod
+    def _fields(cls) -> dict[str, Field]:
+        return dict(cls._state)
 
     def _ends(
         self, lower: ArrayLike, upper: ArrayLike, n: int | None = None

@@ -233,8 +233,8 @@ class VennAbers(Calibrator):
         guarantee.
         """
         p = self._accept(y_prob)
-        at = ranks(self.edges_, p)
-        return ProbabilityPair(self.p0_[at], self.p1_[at])
+        bin_of_score = ranks(self.edges_, p)
+        return ProbabilityPair(self.p0_[bin_of_score], self.p1_[bin_of_score])
 
     def _check_parameters(self) -> None:
         is_whole = isinstance(self.folds, int | np.integer) and not isinstance(self.folds, bool)
@@ -282,8 +282,8 @@ def _on_common_edges(pairs: list[Pair]) -> tuple[Floats, Floats, Floats]:
         demand = f"must be fewer: the pairs of all folds have {steps_of_all:,} steps, too many to average"
         raise InputError("folds", demand, f"got {len(pairs):,}")
     values = [pair.p0 for pair in pairs] + [pair.p1 for pair in pairs]
-    edges, both = on_common_edges([pair.edges for pair in pairs] * 2, values)
-    p0, p1 = np.split(both, 2)
+    edges, stacked = on_common_edges([pair.edges for pair in pairs] * 2, values)
+    p0, p1 = np.split(stacked, 2)
     return edges, p0, p1
 
 

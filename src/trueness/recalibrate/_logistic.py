@@ -228,8 +228,8 @@ class BetaCalibration(shapes.LogitMap):
             warn(f"{_SEPARATE}.", SeparableWarning)
         elif n_distinct < identity.size:
             values = "value does" if n_distinct == 1 else "values do"
-            few = f"The scores' {n_distinct} distinct {values} not determine {identity.size} parameters"
-            warn(f"{few}; the fit nearest to the identity is returned.", SeparableWarning)
+            finding = f"The scores' {n_distinct} distinct {values} not determine {identity.size} parameters"
+            warn(f"{finding}; the fit nearest to the identity is returned.", SeparableWarning)
         self.a_, self.b_, self.c_ = map(
             float, bounded_logistic(X, w, events, identity, slopes) @ make
         )

@@ -82,11 +82,11 @@ class LogitMap(Calibrator):
 
     def _check_parameters(self) -> None:
         """Check the parameters that maps of log-odds share, wherever they are among its own."""
-        own = vars(self)
-        for name in filter(own.__contains__, ("ridge", "l2", "odir")):
-            check_penalty(name, own[name], positive=name == self._positive)
-        if "max_iter" in own:
-            checked_whole(own["max_iter"], "max_iter", MOST_ITERATIONS)
+        parameters = vars(self)
+        for name in filter(parameters.__contains__, ("ridge", "l2", "odir")):
+            check_penalty(name, parameters[name], positive=name == self._positive)
+        if "max_iter" in parameters:
+            checked_whole(parameters["max_iter"], "max_iter", MOST_ITERATIONS)
         if self.eps is not None:
             check_number(
                 "eps",
@@ -118,12 +118,12 @@ class LogitMap(Calibrator):
         delta = 1 / ((p.shape[1] if p.ndim == 2 else 2) * (n + 1))
         if self._takes_logits:
             return delta
-        least = float(p.min(initial=1)) or float(
+        nearest = float(p.min(initial=1)) or float(
             np.min(p, where=p > 0, initial=1)
         )  # the mask takes ten times as long
         if p.ndim == 1:
-            least = min(least, 1 - float(np.max(p, where=p < 1, initial=0)))
-        return max(min(delta, least), delta * delta)
+            nearest = min(nearest, 1 - float(np.max(p, where=p < 1, initial=0)))
+        return max(min(delta, nearest), delta * delta)
 
     @property
     def _moved_by(self) -> float:
@@ -161,11 +161,11 @@ def _warn_moved(p: NDArray[Any], eps: float) -> None:
         return
     subject = "1 score is" if ends == 1 else f"{ends:,} scores are"
     near = int((p < eps).sum()) + (int((1 - p < eps).sum()) if vector else 0) - ends
-    others = f" ({near:,} more {'are' if near > 1 else 'is'} nearly so)" if near > 0 else ""
+    nearly_so = f" ({near:,} more {'are' if near > 1 else 'is'} nearly so)" if near > 0 else ""
     where = f"into [{eps:.3g}, 1 − {eps:.3g}]" if vector else f"to {eps:.3g}"
     verb = "was moved" if ends + max(near, 0) == 1 else "were moved"
     warn(
-        f"{subject} exactly {'0 or 1' if vector else '0'}{others} and {verb} {where}.",
+        f"{subject} exactly {'0 or 1' if vector else '0'}{nearly_so} and {verb} {where}.",
         MovedScoresWarning,
     )
 
@@ -231,8 +231,8 @@ def bend(reach: float, *, signed: bool) -> LogitShape:
         breaks, slopes = (
             ([-reach, 0.0, reach], [high, low, high]) if signed else ([-reach, reach], [low, high])
         )
-        at = np.array(breaks)
-        return with_slopes(at, basis(at) @ theta, np.array(slopes))
+        knots_and_ends = np.array(breaks)
+        return with_slopes(knots_and_ends, basis(knots_and_ends) @ theta, np.array(slopes))
 
     return LogitShape(natural, basis, curve)
 
@@ -245,15 +245,15 @@ def spline(knots: Floats) -> LogitShape:
 
     def areas(z: Floats) -> Floats:
         """The integral of each knot's hat, from the first knot to z."""
-        found = np.zeros((z.size, knots.size))
-        found[:, 0] += np.minimum(z - knots[0], 0)
-        found[:, -1] += np.maximum(z - knots[-1], 0)
+        areas_below = np.zeros((z.size, knots.size))
+        areas_below[:, 0] += np.minimum(z - knots[0], 0)
+        areas_below[:, -1] += np.maximum(z - knots[-1], 0)
         for j, width in enumerate(np.diff(knots)):
             inside = np.clip(z - knots[j], 0, width)
             rising = inside * inside / (2 * width)
-            found[:, j + 1] += rising
-            found[:, j] += inside - rising
-        return found
+            areas_below[:, j + 1] += rising
+            areas_below[:, j] += inside - rising
+        return areas_below
 
     def basis(z: Floats) -> Floats:
         return np.column_stack([np.ones_like(z), areas(z) - areas(np.zeros(1))])
@@ -268,9 +268,9 @@ def spline(knots: Floats) -> LogitShape:
 def spline_knots(z: Floats, weight: Floats, number: int) -> Floats:
     """Quantiles of ascending log-odds from 5 to 95 %, without those that hardly differ from the one before."""
     reached = (np.cumsum(weight) - weight / 2) / weight.sum()
-    at = np.interp(np.linspace(0.05, 0.95, number), reached, z)
+    quantiles = np.interp(np.linspace(0.05, 0.95, number), reached, z)
     # Slopes at knots closer than this could not be distinguished.
-    return np.asarray(at[np.concatenate([[True], np.diff(at) > 1e-6])])
+    return np.asarray(quantiles[np.concatenate([[True], np.diff(quantiles) > 1e-6])])
 
 
 class LogitCells(NamedTuple):

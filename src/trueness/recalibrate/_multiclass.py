@@ -91,7 +91,9 @@ class TopLabel(base.Calibrator):
         """The classes that use the pooled calibrator."""
         assert self.classes_ is not None
         return tuple(
-            name for name, own in zip(self.classes_, self.calibrators_, strict=True) if own is None
+            name
+            for name, calibrator in zip(self.classes_, self.calibrators_, strict=True)
+            if calibrator is None
         )
 
     def predict_label(self, y_prob: ArrayLike) -> NDArray[Any]:
@@ -124,14 +126,14 @@ class TopLabel(base.Calibrator):
         names = rows.classes
         binary = CalibrationSet(confidence, (rows.y == top).astype(np.int64), rows.w, None)
         predicted = np.bincount(top, weights=rows.w, minlength=len(names))
-        own = (predicted >= self.min_rows) & (self.kind == "top-label")
-        if self.kind == "top-label" and not own.all():
-            few = base.join_names(
-                [repr(name) for name, enough in zip(names, own, strict=True) if not enough]
+        has_enough = (predicted >= self.min_rows) & (self.kind == "top-label")
+        if self.kind == "top-label" and not has_enough.all():
+            names_of_few = base.join_names(
+                [repr(name) for name, enough in zip(names, has_enough, strict=True) if not enough]
             )
             these = "these classes use the calibrator of all classes pooled"
             warn(
-                f"Fewer than `min_rows={self.min_rows}` rows are predicted as {few}: {these}.",
+                f"Fewer than `min_rows={self.min_rows}` rows are predicted as {names_of_few}: {these}.",
                 FewRowsWarning,
             )
 
@@ -140,11 +142,11 @@ class TopLabel(base.Calibrator):
             return inner.fit(rows.p, rows.y, rows.w)
 
         fits = (
-            (name, partial(fit, binary.take(top == k)) if own[k] else lambda: None)
+            (name, partial(fit, binary.take(top == k)) if has_enough[k] else lambda: None)
             for k, name in enumerate(names)
         )
         self.calibrators_ = base.fit_each(("Predicted class", "Predicted classes"), fits)
-        self.pooled_ = None if own.all() else fit(binary)
+        self.pooled_ = None if has_enough.all() else fit(binary)
 
     def _formula(self) -> PythonOnly:
         return PythonOnly(
@@ -170,16 +172,16 @@ def _top(p: NDArray[Any]) -> tuple[Ints, Floats]:
 def _with_confidence(p: NDArray[Any], top: Ints, confidence: Floats) -> Floats:
     """The matrix with new entries at `top`, and the others of each row rescaled."""
     matrix = p.astype(np.float64)
-    at = np.arange(top.size)
-    matrix[at, top] = 0.0
+    row = np.arange(top.size)
+    matrix[row, top] = 0.0
     rest = matrix.sum(axis=1)
     matrix[rest == 0] = 1.0
-    matrix[at, top] = 0.0
+    matrix[row, top] = 0.0
     rest[rest == 0] = matrix.shape[1] - 1
     # Divided first: the rest may be so small that (1 - confidence) / rest is infinite.
     matrix /= rest[:, None]
     matrix *= (1 - confidence)[:, None]
-    matrix[at, top] = confidence
+    matrix[row, top] = confidence
     return matrix
 
 
@@ -245,9 +247,9 @@ class OneVsRest(base.Calibrator):
         several = rows.y.ndim == 2
 
         def fit(k: int) -> base.Calibrator:
-            own: base.Calibrator = clone(inner)
+            class_calibrator: base.Calibrator = clone(inner)
             y = rows.y[:, k] if several else (rows.y == k).astype(np.int64)
-            return own.fit(np.ascontiguousarray(rows.p[:, k]), y, rows.w)
+            return class_calibrator.fit(np.ascontiguousarray(rows.p[:, k]), y, rows.w)
 
         fits = ((name, partial(fit, k)) for k, name in enumerate(rows.classes))
         self.calibrators_ = base.fit_each(

@@ -54,16 +54,16 @@ class _Multinomial(LogitMap):
             start = identity * soft.inverse_temperature(X, rows.y, rows.w).value
         else:
             start = identity
-        found = soft.multinomial_regression(
+        solution = soft.multinomial_regression(
             linear, rows.y, rows.weights, identity, ridge, self.max_iter, start=start
         )
-        self.n_iter_ = found.n_steps
-        self._keep(found.theta)
-        if not found.converged:
-            warn_not_converged(found.n_steps)
+        self.n_iter_ = solution.n_steps
+        self._keep(solution.theta)
+        if not solution.converged:
+            warn_not_converged(solution.n_steps)
         absent = np.flatnonzero(np.bincount(rows.y, minlength=X.shape[1]) == 0)
-        if found.separable or absent.size:
-            if found.separable:
+        if solution.separable or absent.size:
+            if solution.separable:
                 why = "The map separates the labels"
             else:
                 why = f"Class {absent[0]} has no rows"
@@ -237,8 +237,11 @@ class MatrixScaling(_Multinomial):
         n_classes = X.shape[1]
         identity = np.eye(n_classes, n_classes + 1)
         matrix = 2 * self.odir / (n_classes * (n_classes - 1)) * (1 - np.eye(n_classes))
-        own = getattr(self, "odir_intercept", None)
-        shifts = np.full(n_classes, 2 * (self.odir if own is None else own) / n_classes)
+        intercept_penalty = getattr(self, "odir_intercept", None)
+        shifts = np.full(
+            n_classes,
+            2 * (self.odir if intercept_penalty is None else intercept_penalty) / n_classes,
+        )
         return soft.FullMap(X), identity, np.column_stack([matrix, shifts]) + self.l2
 
     def _keep(self, theta: Floats) -> None:

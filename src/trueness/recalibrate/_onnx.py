@@ -64,7 +64,10 @@ class _Graph:
 
     def add(self, operator: str, *inputs: str | float | NDArray[Any], **attributes: Any) -> str:
         """The result of an operator; numbers and arrays become constants."""
-        names = [one if isinstance(one, str) else self._constant(np.asarray(one)) for one in inputs]
+        names = [
+            value if isinstance(value, str) else self._constant(np.asarray(value))
+            for value in inputs
+        ]
         out = f"{operator.lower()}_{len(self._nodes)}"
         self._nodes.append(self._onnx.helper.make_node(operator, names, [out], **attributes))
         return out
@@ -151,8 +154,8 @@ def _curve(graph: _Graph, curve: formulas.Curve, p: str, from_logits: bool) -> s
     if curve.breaks.size:
         index = _piece(graph, curve.breaks, z)
         pieces = [add("Gather", column, index) for column in curve[1:5]]
-    at, value, slope, bend = pieces
-    away = add("Sub", z, at)
+    starts, value, slope, bend = pieces
+    away = add("Sub", z, starts)
     total = add("Add", value, add("Mul", away, add("Add", slope, add("Mul", bend, away))))
     if not (curve.a or curve.b):
         return total
@@ -176,9 +179,9 @@ def _expit(graph: _Graph, z: str) -> str:
 def _per_class(graph: _Graph, formula: formulas.PerClass, scores: str) -> str:
     add = graph.add
     columns = []
-    for k, one in enumerate(formula.columns):
+    for k, curve in enumerate(formula.columns):
         column = add("Gather", scores, k, axis=1)
-        columns.append(add("Unsqueeze", _vector(graph, one, column), np.array([1])))
+        columns.append(add("Unsqueeze", _vector(graph, curve, column), np.array([1])))
     matrix = add("Concat", *columns, axis=1)
     if not formula.normalize:
         return matrix
@@ -221,10 +224,10 @@ def _linear(graph: _Graph, linear: formulas.Linear, z: str) -> str:
     if linear.beta is None:
         return total
     share = add("Softmax", z, axis=1)
-    others = add(
+    rest = add(
         "MatMul", share, 1 - np.eye(linear.beta.shape[0])
     )  # not 1 − share, which may round to 0
     c, a, b = linear.beta.T
-    ends = add("Sub", add("Mul", a, add("Log", share)), add("Mul", b, add("Log", others)))
+    ends = add("Sub", add("Mul", a, add("Log", share)), add("Mul", b, add("Log", rest)))
     cost = add("Log", add("Add", 1.0, add("Exp", add("Neg", add("Add", c, ends)))))
     return add("Sub", total, add("Mul", linear.beta_weight, cost))

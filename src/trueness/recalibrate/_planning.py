@@ -306,11 +306,11 @@ _ADVICE = ((1_000, 5), (5_000, 10), (20_000, 22))
 
 def usual_bins(n: int) -> int:
     """The paper's recommendation: its three pairs interpolated on logarithmic axes, and ∝ √n outside."""
-    (first, fewest), *_, (last, most) = _ADVICE
+    (first, fewest), *_, (last, most_bins) = _ADVICE
     if n <= first:
         return max(1, round(fewest * math.sqrt(n / first)))
     if n >= last:
-        return round(most * math.sqrt(n / last))
+        return round(most_bins * math.sqrt(n / last))
     rows, bins = np.log(np.array(_ADVICE, dtype=np.float64)).T
     return round(float(np.exp(np.interp(math.log(n), rows, bins))))
 
@@ -323,9 +323,9 @@ def _epsilon(n: int, B: int, plan: _Plan) -> float:
         return _split_epsilon(n, B, plan)
     if plan.bound == "exact":
         return _exact(n, B, plan)
-    least = n // B - 1
+    fewest_rows = n // B - 1
     tails = 2 * B if plan.kind == "conditional" else 2
-    hoeffding = math.sqrt(math.log(tails / plan.alpha) / (2 * least))
+    hoeffding = math.sqrt(math.log(tails / plan.alpha) / (2 * fewest_rows))
     return hoeffding + (1 / (n // B) if plan.scheme == "original" else 0.0) + plan.delta
 
 
@@ -354,13 +354,14 @@ def _square(gaps: int, scheme: str) -> float:
 
 
 def _exact(n: int, B: int, plan: _Plan) -> float:
-    least = (n + 1) // B - 1
-    most = -(-(n + 1) // B) - 1
+    fewest_rows = (n + 1) // B - 1
+    most_rows = -(-(n + 1) // B) - 1
     d = plan.level(B)
-    errors = [size_epsilon(size, d) for size in {least, most}]
+    errors = [size_epsilon(size, d) for size in {fewest_rows, most_rows}]
     if plan.scheme == "original" and B > 1:
         errors += [
-            (size * e + 1) / (size + 1) for size, e in zip({least, most}, errors, strict=True)
+            (size * e + 1) / (size + 1)
+            for size, e in zip({fewest_rows, most_rows}, errors, strict=True)
         ]
     return max(errors) + plan.delta
 
@@ -387,14 +388,14 @@ def _most_exact(n: int, e: float, plan: _Plan) -> int:
     fewest = (1 - plan.alpha) ** 2 / (3.2 * e * e) - 1
     runs = _runs_of_equal_size(n, n // 2 if fewest < 10 else int((n + 1) / fewest))
     searched = 0
-    while some := list(islice(runs, 1024)):
-        size = np.array([(n + 1) // first - 1 for first, _ in some])
+    while batch := list(islice(runs, 1024)):
+        size = np.array([(n + 1) // first - 1 for first, _ in batch])
         searched += size.size
         if size[0] > _MOST_EXACT and searched > _MOST_EXACT // 4:
             size_epsilon(int(size[0]), plan.alpha)  # refuses it
-        d = np.array([plan.level(first) for first, _ in some])
-        for at in np.flatnonzero(~certainly_fails(size, np.full(d.shape, e - plan.delta), d)):
-            first, last = some[at]
+        d = np.array([plan.level(first) for first, _ in batch])
+        for index in np.flatnonzero(~certainly_fails(size, np.full(d.shape, e - plan.delta), d)):
+            first, last = batch[index]
             if _epsilon(n, last, plan) <= e:
                 return last
             if first < last and _epsilon(n, first, plan) <= e:
@@ -406,12 +407,12 @@ def _most_exact(n: int, e: float, plan: _Plan) -> int:
     return 0
 
 
-def _runs_of_equal_size(n: int, most: int) -> Iterator[tuple[int, int]]:
+def _runs_of_equal_size(n: int, last: int) -> Iterator[tuple[int, int]]:
     """First and last B of each run with the same ⌊(n + 1)/B⌋, from `most` bins down to one."""
-    while most >= 1:
-        first = (n + 1) // ((n + 1) // most + 1) + 1
-        yield first, most
-        most = first - 1
+    while last >= 1:
+        first = (n + 1) // ((n + 1) // last + 1) + 1
+        yield first, last
+        last = first - 1
 
 
 def _split_epsilon(n: int, B: int, plan: _Plan) -> float:

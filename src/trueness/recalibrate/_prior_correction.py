@@ -113,8 +113,8 @@ def _check_choice(weight: Any, rate_train: Any, rate_deploy: Any) -> bool:
         demand = "must be given without `rate_train` and `rate_deploy`, from which it would follow"
         raise InputError("weight", demand, "got both")
     if any(rates) and not all(rates):
-        given, absent = ("rate_train", "rate_deploy") if rates[0] else ("rate_deploy", "rate_train")
-        raise InputError(absent, f"must be given with `{given}`", "got None")
+        named, absent = ("rate_train", "rate_deploy") if rates[0] else ("rate_deploy", "rate_train")
+        raise InputError(absent, f"must be given with `{named}`", "got None")
     return weight is not None or all(rates)
 
 
@@ -144,10 +144,10 @@ def _log_weights(
 
 
 def _number(weight: Any) -> float:
-    one = isinstance(weight, Real) and not isinstance(weight, bool | np.bool_)
+    is_number = isinstance(weight, Real) and not isinstance(weight, bool | np.bool_)
     # A float32 cannot hold the largest float64.
     plain = weight.item() if isinstance(weight, np.generic) else weight
-    if not one or not 0 < plain <= sys.float_info.max:
+    if not is_number or not 0 < plain <= sys.float_info.max:
         raise InputError(
             "weight", "must be one finite number above 0 for a vector of scores", f"got {weight!r}"
         )
@@ -289,10 +289,10 @@ class PriorCorrection(Calibrator):
             self.log_weight_low_ = -math.inf
             self.log_weight_high_ = math.inf
             return
-        found = shift_limits(rows.cells(), float(self.level))
-        shift = found.value
-        low = found.low
-        high = found.high
+        limits = shift_limits(rows.cells(), float(self.level))
+        shift = limits.value
+        low = limits.low
+        high = limits.high
         if math.isnan(shift):
             x = np.log(p[inside]) - np.log1p(-p[inside])
             w = rows.weights[inside]
@@ -319,11 +319,13 @@ class PriorCorrection(Calibrator):
                 f"{subject} that its scores allow: Platt's smoothed targets replaced the labels."
             )
             warn(message, SeparableWarning)
-            others = totals / (totals + K)  # from the rows of each class to each other class
+            from_other_classes = totals / (
+                totals + K
+            )  # from the rows of each class to each other class
             totals = (
                 np.where(totals > 0, totals * (totals + 1) / (totals + K), 0)
-                + others.sum()
-                - others
+                + from_other_classes.sum()
+                - from_other_classes
             )
         with np.errstate(divide="ignore"):
             shifts, information = _class_shifts(np.log(p), w, totals)
@@ -341,10 +343,10 @@ class PriorCorrection(Calibrator):
 
 def _exp(value: Any) -> Any:
     with np.errstate(over="ignore"):
-        found = None if value is None else np.exp(value)
-    if isinstance(found, float):
-        return float(found)
-    return found
+        powers = None if value is None else np.exp(value)
+    if isinstance(powers, float):
+        return float(powers)
+    return powers
 
 
 def _class_shifts(x: Floats, w: Floats, totals: Floats) -> tuple[Floats, Floats]:

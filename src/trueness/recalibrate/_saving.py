@@ -280,6 +280,10 @@ class Savable:
         text = self.to_json()
         replace_file(target, lambda file: file.write(text.encode("utf-8", "backslashreplace")))
 
+    def _is_whole(self) -> bool:
+        """Whether what was stored makes a map, beyond the checks of each value."""
+        return _predicts(self)
+
     @classmethod
     def _fields(cls) -> dict[str, Field]:
         return {**COMMON, **cls._state}
@@ -295,10 +299,10 @@ def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
     calibrator = _restored(stored)
     if stored.get("checksum") != expected:
         if "checksum" in stored:
-            found = "its checksum is wrong: a value was changed"
+            fault = "its checksum is wrong: a value was changed"
         else:
-            found = "it has no 'checksum'"
-        raise InputError("stored", _DEMAND, found, remedy="Save the calibrator again.")
+            fault = "it has no 'checksum'"
+        raise InputError("stored", _DEMAND, fault, remedy="Save the calibrator again.")
     return calibrator
 
 
@@ -313,7 +317,7 @@ def _restored(stored: Any) -> Any:
         calibrator._check()
         for name, field in calibrator._fields().items():
             field.check(calibrator, name)
-        fault = "" if _predicts(calibrator) else "some probabilities are no probabilities"
+        fault = "" if calibrator._is_whole() else "some probabilities are no probabilities"
     except (
         ArithmeticError,
         AssertionError,
@@ -344,15 +348,16 @@ def _predicts(calibrator: Any) -> bool:
     if calibrator._scale == "logits":
         scores = 100 * (scores - 0.5)
     with np.errstate(all="ignore"):
-        found = np.asarray(calibrator._formula()(scores))
+        scores_back = np.asarray(calibrator._formula()(scores))
     summed = (
         k is not None
         and getattr(calibrator, "normalize", True)
         and calibrator._rows_shape != "labels"
     )
-    sums = found.sum(axis=1) if summed else np.ones(1)
+    sums = scores_back.sum(axis=1) if summed else np.ones(1)
     return bool(
-        ((found >= -_SLACK) & (found <= 1 + _SLACK)).all() and (np.abs(sums - 1) <= _ROUNDED).all()
+        ((scores_back >= -_SLACK) & (scores_back <= 1 + _SLACK)).all()
+        and (np.abs(sums - 1) <= _ROUNDED).all()
     )
 
 
@@ -389,9 +394,9 @@ def _checksum(described: Mapping[str, Any]) -> str:
 
 def _canonical(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _canonical(one) for key, one in value.items()}
+        return {key: _canonical(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_canonical(one) for one in value]
+        return [_canonical(item) for item in value]
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value

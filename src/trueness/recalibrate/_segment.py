@@ -1,7 +1,7 @@
 """One map for all rows, shifted in each segment as far as its rows justify."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Self
 
@@ -29,6 +29,7 @@ from trueness.recalibrate._calibration_set import CalibrationSet, group_codes, u
 from trueness.recalibrate._formula import Map, PythonOnly
 from trueness.recalibrate._logistic import PlattScaling
 from trueness.recalibrate._saving import Field, array, fitted_calibrator, meets, real
+from trueness.results._segments import is_protected
 from trueness.typing import ArrayLike, Floats, Ints
 
 _FOLDS = 5
@@ -115,8 +116,8 @@ class SegmentCalibration(base.Calibrator):
         sample_weight: ArrayLike | None = None,
         *,
         by: Any = None,
-        labels: Sequence[Any] | None = None,
-        pos_label: Any = None,
+        labels: Sequence[Hashable] | None = None,
+        pos_label: Hashable | None = None,
         cluster: ArrayLike | None = None,
     ) -> Self:
         """Learn the map.
@@ -169,12 +170,13 @@ class SegmentCalibration(base.Calibrator):
         p = self._accept(y_prob)
         columns, keys, code = _segments(by, y_prob, p.shape[0])
         if sorted(columns) != sorted(self.by_names_):
-            known, got = (
-                ", ".join(map(repr, some)) or "none" for some in (self.by_names_, columns)
+            expected, got = (
+                ", ".join(map(repr, column_names)) or "none"
+                for column_names in (self.by_names_, columns)
             )
             remedy = "A dict or frame names them, such as `by={'region': regions}`."
             raise InputError(
-                "by", f"must have the columns of `fit`: {known}", f"got {got}", remedy=remedy
+                "by", f"must have the columns of `fit`: {expected}", f"got {got}", remedy=remedy
             )
         keys = [tuple(key[columns.index(name)] for name in self.by_names_) for key in keys]
         shifts = dict(zip(self.segments_, self.shifts_.tolist(), strict=True))
@@ -273,9 +275,19 @@ class SegmentCalibration(base.Calibrator):
 def advice(
     found: Any, y_prob: ArrayLike, y_true: ArrayLike, columns: Mapping[str, Any], **rows: Any
 ) -> tuple[str, ...]:
-    """A sentence on the columns of the first segment or slice with an error of its own, if a map by these gains."""
-    own = (found.column[i].split(TIMES) for i in np.flatnonzero(found.flagged & found.differs))
-    names = next((some for some in own if set(some) <= set(columns)), None)
+    """Advice to fit by the columns of the first segment or slice with an error of its own.
+
+    None if the map gains nothing by them, or where the law may protect a column.
+    """
+    found_columns = [
+        found.column[i].split(TIMES) for i in np.flatnonzero(found.flagged & found.differs)
+    ]
+    allowed = (
+        names
+        for names in found_columns
+        if set(names) <= set(columns) and not any(map(is_protected, names))
+    )
+    names = next(allowed, None)
     if names is None:
         return ()
     try:
@@ -297,17 +309,24 @@ def _segments(
 ) -> tuple[tuple[str, ...], list[tuple[str | None, ...]], Ints]:
     """The names of the columns, the values that occur together, None if missing, and which of these each row has."""
     columns = read_by(by, rows, np.ones(n, bool), whole="names")
-    if cut := [one.name for one in columns if one.edges]:
+    if cut := [column.name for column in columns if column.edges]:
         got = f"{cut[0]!r} has many other numbers"
         raise InputError(
             "by", "must hold names or whole numbers", got, remedy="Cut them into groups first."
         )
     if not columns:
         return (), [()], np.zeros(n, np.int64)
-    distinct, code = np.unique(np.stack([one.code for one in columns]), axis=1, return_inverse=True)
-    values = [[None if value == MISSING else value for value in one.values] for one in columns]
-    keys = [tuple(own[i] for own, i in zip(values, pair, strict=True)) for pair in distinct.T]
-    return tuple(one.name for one in columns), keys, code.reshape(-1)
+    distinct, code = np.unique(
+        np.stack([column.code for column in columns]), axis=1, return_inverse=True
+    )
+    values = [
+        [None if value == MISSING else value for value in column.values] for column in columns
+    ]
+    keys = [
+        tuple(column_values[i] for column_values, i in zip(values, pair, strict=True))
+        for pair in distinct.T
+    ]
+    return tuple(column.name for column in columns), keys, code.reshape(-1)
 
 
 def _shifted(q: Floats, shift: Floats) -> Floats:

@@ -105,12 +105,12 @@ def translated(text: str, dialect: str) -> str:
     try:
         import sqlglot
     except ImportError:
-        how = "`pip install 'trueness[sql]'`"
+        install = "`pip install 'trueness[sql]'`"
         raise MissingLibraryError(
-            f"SQL for {dialect} needs sqlglot, which is not installed: {how}."
+            f"SQL for {dialect} needs sqlglot, which is not installed: {install}."
         ) from None
-    (found,) = sqlglot.transpile(text, read="duckdb", write=dialect, identify=True)
-    return f"{_NOT_EXECUTED} {found}"
+    (query,) = sqlglot.transpile(text, read="duckdb", write=dialect, identify=True)
+    return f"{_NOT_EXECUTED} {query}"
 
 
 def quoted(name: str, dialect: str) -> str:
@@ -152,9 +152,11 @@ def sql_in_steps(
     if not (isinstance(formula, formulas.PerClass) and formula.normalize):
         return {}, sql_of(formula, columns, dialect)
     first = sql_of(formula._replace(normalize=False), columns, dialect)
-    own = [f"{column}_alone" for column in columns]
+    alone = [f"{column}_alone" for column in columns]
     writer = WRITERS[dialect]
-    return dict(zip(own, first, strict=True)), _shares(writer, [writer.name(name) for name in own])
+    return dict(zip(alone, first, strict=True)), _shares(
+        writer, [writer.name(name) for name in alone]
+    )
 
 
 def query_of(formula: formulas.Map, columns: Sequence[str], table: Any, dialect: Dialect) -> str:
@@ -238,15 +240,15 @@ def _lines(writer: _Writer, name: str, lines: formulas.Lines) -> str:
 
 def _curve(writer: _Writer, curve: formulas.Curve, name: str, from_logits: bool) -> str:
     number = writer.number
-    one = writer.number(1)
-    z = name if from_logits else f"LN({name} / ({one} - {name}))"
+    unit = writer.number(1)
+    z = name if from_logits else f"LN({name} / ({unit} - {name}))"
     texts = [_polynomial(writer, z, *piece) for piece in zip(*curve[1:5], strict=True)]
     terms = [_cases(writer, name, curve.breaks if from_logits else expit(curve.breaks), texts)]
     log_p = f"LN({name})"
-    log_q = f"LN({one} - {name})"
+    log_q = f"LN({unit} - {name})"
     if from_logits:
         # log p = min(z, 0) − s and log(1 − p) = min(−z, 0) − s, with s = log(1 + exp(−|z|)).
-        softplus = f"LN({one} + EXP({writer.clamp(f'-ABS({z})')}))"
+        softplus = f"LN({unit} + EXP({writer.clamp(f'-ABS({z})')}))"
         zero = number(0)
         log_p, log_q = (f"({writer.least}({side}, {zero}) - {softplus})" for side in (z, f"-{z}"))
     terms += [f"{number(curve.a)} * {log_p}"] if curve.a else []
@@ -265,12 +267,14 @@ def _polynomial(writer: _Writer, z: str, at: float, value: float, slope: float, 
 
 
 def _expit(writer: _Writer, text: str) -> str:
-    one = writer.number(1)
-    return f"{one} / ({one} + EXP({writer.clamp(f'-({text})')}))"
+    unit = writer.number(1)
+    return f"{unit} / ({unit} + EXP({writer.clamp(f'-({text})')}))"
 
 
 def _per_class(writer: _Writer, formula: formulas.PerClass, names: list[str]) -> list[str]:
-    texts = [_vector(writer, one, name) for one, name in zip(formula.columns, names, strict=True)]
+    texts = [
+        _vector(writer, curve, name) for curve, name in zip(formula.columns, names, strict=True)
+    ]
     if formula.normalize:
         return _shares(writer, [f"({text})" for text in texts])
     return texts
@@ -331,8 +335,8 @@ def _softmax(writer: _Writer, formula: formulas.Softmax, names: list[str], k: in
                 if factor
             ]
         if linear.beta is not None:
-            own, other = (_beta(writer, formula, linear.beta[i], scores, i) for i in (k, j))
-            parts.append(f"{number(linear.beta_weight)} * ({own} - {other})")
+            own_term, other = (_beta(writer, formula, linear.beta[i], scores, i) for i in (k, j))
+            parts.append(f"{number(linear.beta_weight)} * ({own_term} - {other})")
         text = f"EXP({writer.clamp(' + '.join([*parts, *([number(more)] if more or not parts else [])]))})"
         terms.append(
             f"CASE WHEN {name} = {zero} THEN {zero} ELSE {text} END" if keeps_zeros else text
@@ -352,8 +356,8 @@ def _beta(
         raise InputError(
             "", demand, "it was fitted with from_logits=True", remedy="`to_onnx` can write it."
         )
-    others = " + ".join(text for j, text in enumerate(scores) if j != k)
+    rest = " + ".join(text for j, text in enumerate(scores) if j != k)
     total = " + ".join(scores)
     c, a, b = map(writer.number, cab)
-    log_odds = f"{c} + {a} * LN({scores[k]} / ({total})) - {b} * LN(({others}) / ({total}))"
+    log_odds = f"{c} + {a} * LN({scores[k]} / ({total})) - {b} * LN(({rest}) / ({total}))"
     return f"LN({writer.number(1)} + EXP({writer.clamp(f'-({log_odds})')}))"

@@ -107,15 +107,15 @@ class TemperatureScaling(LogitMap):
         logits = self._fit_logits(rows)
         if logits.ndim == 1:
             logits = np.column_stack([np.zeros_like(logits), logits])
-        found = soft.inverse_temperature(logits, rows.y, rows.w, self.ridge)
-        self.temperature_ = min(1 / found.value, sys.float_info.max)  # logits may be that large
+        solution = soft.inverse_temperature(logits, rows.y, rows.w, self.ridge)
+        self.temperature_ = min(1 / solution.value, sys.float_info.max)  # logits may be that large
         message = {
             "separable": "Every label has the largest score of its row: no temperature is small enough. "
             "Labels were smoothed by Platt's rule",
             "reversed": "Labels are not likelier where scores are higher: no temperature is high enough. "
             "It was set to 10⁶ times the spread of the logits",
             "constant": "The logits of every row are equal: the temperature is not determined",
-        }.get(found.verdict)
+        }.get(solution.verdict)
         if message:
             warn(f"{message}; T = {self.temperature_:.4g}.", SeparableWarning)
 
@@ -173,11 +173,11 @@ class EnsembleTemperatureScaling(LogitMap):
         self.temperature_ = 1 / soft.inverse_temperature(logits, rows.y, rows.w).value
         uniform = np.full(logits.shape, 1 / logits.shape[1])
         parts = soft.softmax(logits, self.temperature_), soft.softmax(logits), uniform
-        own = np.stack([part[np.arange(rows.y.size), rows.y] for part in parts], axis=1)
+        label_share = np.stack([part[np.arange(rows.y.size), rows.y] for part in parts], axis=1)
         weight = rows.weights / rows.weights.sum()
         mixture = np.full(3, 1 / 3)
         for _ in range(_EM_STEPS):
-            share = own * mixture
+            share = label_share * mixture
             total = share.sum(axis=1, keepdims=True)
             after = weight @ (share / np.where(total > 0, total, 1))
             after = after / after.sum()
@@ -215,9 +215,11 @@ def fit_structured(
         penalty = np.column_stack(
             [np.where(np.eye(k, dtype=bool), factor, mixing), np.full(k, shift)]
         )
-    found = soft.multinomial_regression(linear, y, w, centre, penalty, max_iter)
-    matrix = np.diag(found.theta[:, 0]) if structure == "vector" else found.theta[:, :-1].copy()
-    return 1 / beta, Linear(matrix, found.theta[:, -1].copy(), centred=True), found
+    solution = soft.multinomial_regression(linear, y, w, centre, penalty, max_iter)
+    matrix = (
+        np.diag(solution.theta[:, 0]) if structure == "vector" else solution.theta[:, :-1].copy()
+    )
+    return 1 / beta, Linear(matrix, solution.theta[:, -1].copy(), centred=True), solution
 
 
 @with_parameters
@@ -283,8 +285,8 @@ class StructuredScaling(LogitMap):
 
     def _fit(self, rows: CalibrationSet) -> None:
         options: Any = self.structure, float(self.ridge), self.max_iter
-        found = fit_structured(self._fit_logits(rows), rows.y, rows.weights, *options)
-        self.temperature_, (self.matrix_, self.intercept_, *_), fit = found
+        fitted = fit_structured(self._fit_logits(rows), rows.y, rows.weights, *options)
+        self.temperature_, (self.matrix_, self.intercept_, *_), fit = fitted
         self.n_iter_ = fit.n_steps
         if not fit.converged:
             warn_not_converged(self.n_iter_)

@@ -135,17 +135,17 @@ def validity_curve(
     )
     sums = as_binned(y_true, y_prob, Distinct() if bins is None else as_rule(bins), rows)
     values, seen = (
-        sum(each)
-        for each in zip(*((part.size, part.totals.rows) for part in sums.parts), strict=True)
+        sum(totals)
+        for totals in zip(*((part.size, part.totals.rows) for part in sums.parts), strict=True)
     )
     if bins is None and seen < _FEW * values:
         times = f"The predictions have {values:,} distinct values, each seen {seen / values:.1f} times on average"
         chance = "rates of so few labels vary by chance, and validity is far too low. `bins=` pools adjacent values."
         warn(f"{times}: {chance}", FewRowsWarning)
     every = [
-        (part.weight[some], part.events[some], part.score[some])
+        (part.weight[is_filled], part.events[is_filled], part.score[is_filled])
         for part in sums.parts
-        for some in [part.count > 0]
+        for is_filled in [part.count > 0]
     ]
     # Classes have all rows each and count equally, top labels as often as they are predicted.
     weight, events, score = (
@@ -153,9 +153,9 @@ def validity_curve(
     )
     # Gaps that are equal but for rounding, as those of two complementary classes, are one jump.
     gaps = np.asarray(np.round(np.abs(events / weight - score), _DIGITS), np.float64)
-    jumps, at = np.unique(gaps, return_inverse=True)
-    total = np.cumsum(np.bincount(at, weights=weight))
-    return ValidityCurve(jumps, total / total[-1], sums.n, at.size, sums.kind)
+    jumps, jump_of_bin = np.unique(gaps, return_inverse=True)
+    total = np.cumsum(np.bincount(jump_of_bin, weights=weight))
+    return ValidityCurve(jumps, total / total[-1], sums.n, jump_of_bin.size, sums.kind)
 
 
 def mean_validity(curves: Iterable[ValidityCurve]) -> ValidityRuns:
@@ -218,9 +218,12 @@ def mean_validity(curves: Iterable[ValidityCurve]) -> ValidityRuns:
 def _mean_of_steps(
     curves: list[tuple[Floats, Floats]], conditional: ValidityRuns | None
 ) -> ValidityRuns:
-    jumps = np.unique(np.concatenate([own for own, _ in curves]))
+    jumps = np.unique(np.concatenate([jumps_of_curve for jumps_of_curve, _ in curves]))
     every = np.array(
-        [np.append(0.0, share)[np.searchsorted(own, jumps, side="right")] for own, share in curves]
+        [
+            np.append(0.0, share)[np.searchsorted(jumps_of_curve, jumps, side="right")]
+            for jumps_of_curve, share in curves
+        ]
     )
     degrees = len(curves) - 1
     error = every.std(axis=0) / np.sqrt(degrees) if degrees else np.full(jumps.size, np.nan)

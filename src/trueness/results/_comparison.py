@@ -6,7 +6,7 @@ from math import exp, floor, isclose, isinf, log10
 from typing import Any, Literal
 
 from trueness._level import Level
-from trueness._text.numbers import level_percent, number, p_value, points, ratio
+from trueness._text.numbers import TOO_SMALL, level_percent, number, p_value, points, ratio
 from trueness._text.strings import align, quoted, visible
 from trueness.errors import InputError
 from trueness.results._inference import Estimate
@@ -85,6 +85,7 @@ class Comparison(Table):
     0.012
     """
 
+    _text_first = True
     _columns = ("pairs",)
     _also = ("sentence",)
 
@@ -198,11 +199,14 @@ class Comparison(Table):
         several = len(self.pairs) > 1
         p = ("adjusted " if several else "") + p_value(pvalue)
         errors = points(*(max(0.0, self.estimates[name]) ** 0.5 for name in (best, rival)))
-        first = errors[0] if float(errors[0]) > 0 else "too small to be estimated"
-        sizes = f"typical error {first} against {errors[1]} percentage points"
+        first, second = (error if float(error) > 0 else TOO_SMALL for error in errors)
+        sizes = f"typical error {first} against {second} percentage points"
         rivals = "every other model" if several else quoted(rival)
         if self.winner is not None:
             return f"{quoted(best)} is better calibrated than {rivals}: {sizes} ({p})."
+        if second == TOO_SMALL:
+            both = f"{quoted(best)} and {quoted(rival)}"
+            return f"No difference is shown: typical errors of {both} are {TOO_SMALL} ({p})."
         return f"No difference is shown: {sizes} for {quoted(best)} and {quoted(rival)} ({p})."
 
     @property
@@ -252,8 +256,9 @@ class Comparison(Table):
         if self.measure == _SQUARED and self.compared == "models":
             title = "typical error, in percentage points,"
             roots = points(*(max(0.0, value) ** 0.5 for value in self.estimates.values()))
+            errors = (root if float(root) > 0 else TOO_SMALL for root in roots)
             models = [["model", "typical error"]]
-            models += map(list, zip(self.estimates, roots, strict=True))
+            models += map(list, zip(self.estimates, errors, strict=True))
         else:
             title = self.measure if self.compared == "models" else self.name
             models = [[self.compared.removesuffix("s"), "estimate"]]

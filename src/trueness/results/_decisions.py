@@ -62,7 +62,8 @@ class AcceptThreshold(Record):
                 n = self.humans
             more = f"more {labels}s would not help"
             if self.rows_needed is not None:
-                more = f"about {count(self.rows_needed, labels)} would be needed"
+                needed = count(_in_round_numbers(self.rows_needed), labels)
+                more = f"about {needed} would be needed"
             labels_at_hand = f"{count(n, labels)} at {level}"
             refusal = f"No threshold can be certified for {goal} with {labels_at_hand}: {more}."
             return f"{refusal} {self.note}".rstrip()
@@ -79,6 +80,14 @@ class AcceptThreshold(Record):
             f"({low.removesuffix(' %')} to {high})"
         )
         return f"{start}, {goal}, certified at {level}. {self.note}".rstrip()
+
+
+def _in_round_numbers(rows: int) -> int:
+    """Thousands of rows with two digits, rounded up: they are a rough estimate."""
+    if rows < 1000:
+        return rows
+    unit: int = 10 ** (len(str(rows)) - 2)
+    return -(-rows // unit) * unit
 
 
 def by_model(values: Any) -> dict[str, Any]:
@@ -148,6 +157,7 @@ class RiskCoverage(_Curves):
 class NetBenefit(_Curves):
     """The net benefit of decisions at each threshold: arrays, or arrays by model."""
 
+    _text_first = True
     _columns = (
         "threshold",
         "value",
@@ -282,6 +292,8 @@ class Decision(Record):
     """Confidence level."""
     n: int
     """Rows."""
+    few_clusters: int = 0
+    """The number of clusters, if there are too few to split for a map; otherwise 0."""
 
     def __str__(self) -> str:
         shown = number(self.threshold, 4) if 0.001 <= self.threshold <= 0.999 else self.threshold
@@ -310,7 +322,8 @@ class Decision(Record):
     def saving(self) -> str:
         """What recalibration would save, in a sentence."""
         if math.isnan(self.miscalibration.value):
-            return "These rows are too few to tell what recalibration would save."
+            few = "rows" if not self.few_clusters else count(self.few_clusters, "cluster")
+            return f"These {few} are too few to tell what recalibration would save."
         value, low, high = _costs(
             self.miscalibration.value,
             self.miscalibration.low,

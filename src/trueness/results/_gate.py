@@ -88,6 +88,8 @@ class Finding(Record):
     """The baseline, for a difference of Brier scores."""
     needed: int | None = None
     """About how many rows would decide, where these do not."""
+    few_clusters: int = 0
+    """The number of clusters, if there are too few to decide; otherwise 0."""
 
     @property
     def passed(self) -> bool:
@@ -142,9 +144,10 @@ class Finding(Record):
                 why = ": no event is expected"
             return f"cannot be determined{why}"
         if self.outcome == "unknown":
-            return (
-                f"cannot be determined from {count(self.n, 'row')}: {self._comparison(lower=False)}"
-            )
+            given = count(self.n, "row")
+            if self.few_clusters:
+                given = count(self.few_clusters, "cluster")
+            return f"cannot be determined from {given}: {self._comparison(lower=False)}"
         smallest, largest = self.ends
         beyond = self.low > largest or self.high < smallest
         if self.pvalue is None or self.outcome == "exceeded":
@@ -202,6 +205,9 @@ class Finding(Record):
         if self.outcome == "certified" and self.quantity not in ("oe", "gap"):
             confidence = f"{level_percent(self.level)} confidence"
             return f"{self._subject} is at most {number(self.high)}, and {allowed} ({confidence})."
+        if self.few_clusters and not self.passed:
+            clusters = count(self.few_clusters, "cluster")
+            return f"{span}, and {allowed}; {clusters} cannot decide."
         if self.needed is not None:
             needed = count(self.needed, "row")
             return f"{span}, and {allowed}; about {needed} would decide."
@@ -249,6 +255,7 @@ _SHOWN = 5
 class Gate(Record):
     """Whether calibration errors keep their bounds, for every model, group and quantity."""
 
+    _text_first = True
     _columns = ("findings",)
     _also = ("outcome", "needed")
 

@@ -484,3 +484,15 @@ class Estimate(Record):
             return f"{value}, no interval ({rows})"
         floor = f"{number(self.floor)} on average, at most {number(self.floor_high)} in {level}"
         return f"{value}, no interval; a calibrated model would show {floor} ({rows})"
+
+
+def contradicted_in_words(wrong: float) -> str:
+    """How many scores of exactly 0 and 1 have the other label."""
+    return f"{amount_in_words(wrong)} of them contradict{'s its' if wrong == 1 else ' their'} label"
+
+
+def amount_in_words(weight: float) -> str:
+    """Rows, or weight, in words: 1,000,000, not 1e+06."""
+    if weight == round(weight):
+        return f"{weight:,.0f}"
+    return f"{weight:,.6g}"

@@ -26,7 +26,7 @@ _GAP = re.compile(r"\S {2,}\S")
 
 
 # As rows say it that were read from a matrix of two columns.
-_TWO_COLUMNS = re.compile(r"The two columns of scores are one binary problem: .*?\.(?= |$)")
+_TWO_COLUMNS = re.compile(r"The (two|larger of the two) columns of scores .*?\.(?= |$)")
 
 
 def with_two_columns(sentence: str, note: str) -> str:
@@ -43,6 +43,8 @@ class Record:
     _columns: ClassVar[tuple[str, ...]] = ()
     """The fields that are the columns of a table, all of one length; or one field, a tuple of
     records, its rows."""
+    _text_first: ClassVar[bool] = False
+    """Whether a notebook shows the text, since the columns are too many for its cell."""
     _also: ClassVar[tuple[str, ...]] = ()
     """Properties that `to_dict` holds beside the fields."""
 
@@ -154,9 +156,12 @@ class Record:
         return str(self.__doc__).partition("\n")[0]
 
     def _opening(self) -> str:
-        """What a notebook shows first: the text of the record, or what a table says."""
+        """What a notebook shows first: what a table says, or the text of the record."""
+        sentence = str(getattr(self, "sentence", ""))
+        if self._columns and self._text_first:
+            return f"{sentence}\n{str(self).replace(sentence, '', 1)}" if sentence else str(self)
         if self._columns:
-            return str(getattr(self, "sentence", "")) or self._caption()
+            return sentence or self._caption()
         return str(self)
 
     def _repr_html_(self) -> str:
@@ -169,7 +174,8 @@ class Record:
                     texts.append((field.name.replace("_", " "), text))
         parts = [html_text(self._opening())]
         if self._columns:
-            parts.append(self._html_columns())
+            table = self._html_columns()
+            parts.append(html_fold("All columns", table) if self._text_first else table)
         parts.append(html_fold("Fields", html_table((), texts)))
         return html_cell(parts)
 
@@ -252,10 +258,23 @@ def html_cell(parts: Iterable[str]) -> str:
 
 
 def html_text(text: str) -> str:
-    """Text as paragraphs, or as it stands if it is a table of characters."""
+    """Text as paragraphs, and a table of characters in it as it stands."""
     lines = text.split("\n")
-    if any(_GAP.search(line) for line in lines):
-        return f'<pre style="overflow-x:auto">{escape(visible_lines(text))}</pre>'
+    aligned = [i for i, line in enumerate(lines) if _GAP.search(line)]
+    if not aligned:
+        return _paragraphs(lines)
+    first = aligned[0]
+    after = aligned[-1] + 1
+    table = escape(visible_lines("\n".join(lines[first:after])))
+    parts = [
+        _paragraphs(lines[:first]),
+        f'<pre style="overflow-x:auto">{table}</pre>',
+        _paragraphs(lines[after:]),
+    ]
+    return "\n".join(filter(None, parts))
+
+
+def _paragraphs(lines: Sequence[str]) -> str:
     shown = (escape(visible(shorten(line, _LETTERS))) for line in lines if line)
     return "\n".join(f'<p style="max-width:60em">{line}</p>' for line in shown)
 

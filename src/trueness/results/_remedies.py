@@ -292,13 +292,18 @@ class Advice(Record):
         """With the type and the parameters of the calibrator in place of it."""
         entries = super()._entries()
         if self.calibrator is not None:
-            parameters = self.calibrator.get_params(deep=False)
-            entries["calibrator"] = {
-                "type": type(self.calibrator).__name__,
-                "parameters": parameters,
-            }
+            entries["calibrator"] = _outline(self.calibrator)
         return entries
 
     def __str__(self) -> str:
         stop = "" if self.phrase.endswith((".", "?")) else "."
         return f"{self.phrase}{stop} {self.reason}".strip()
+
+
+def _outline(calibrator: Any) -> dict[str, Any]:
+    """The type and the parameters of an unfitted calibrator, in which there may be others."""
+    parameters = {
+        name: _outline(value) if hasattr(value, "get_params") else value
+        for name, value in calibrator.get_params(deep=False).items()
+    }
+    return {"type": type(calibrator).__name__, "parameters": parameters}

@@ -1,12 +1,13 @@
 """Segments and slices of the rows, tested jointly."""
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from trueness._text.numbers import count, level_percent, number, p_value, total
+from trueness._text.numbers import count, level_percent, p_value, points, total
 from trueness._text.strings import align
 from trueness.results._record import Record, Table, with_two_columns
 from trueness.typing import Bools, Floats, Ints
@@ -14,11 +15,22 @@ from trueness.typing import Bools, Floats, Ints
 _SHOWN = 20
 _SHOWN_SLICES = 10
 _NAMED = 6
+_PROTECTED = re.compile(
+    r"(?:^|[^a-z])(?:sex|gender|race|ethnic\w*|religion|nationality|disab\w*|pregnan\w*|age)(?:[^a-z]|$)",
+    re.IGNORECASE,
+)
+
+
+def is_protected(column: str) -> bool:
+    """Whether the law may protect what a column names: a map by it is never advised unasked."""
+    return _PROTECTED.search(column) is not None
 
 
 @dataclass(frozen=True)
 class _Gaps(Table):
     """What segments and slices share; the columns are arrays of equal length."""
+
+    _text_first = True
 
     column: tuple[str, ...]
     """The column, or the columns that are crossed."""
@@ -270,7 +282,8 @@ class Slices(_Gaps):
             text += f" {n_distinct:,} of these {verb} distinct; the others share their rows."
         if math.isnan(self.worst_gap_high):
             return text
-        within = f"{number(self.worst_gap_high)} ({level_percent(self.level)} confidence)"
+        (largest,) = points(self.worst_gap_high)
+        within = f"{largest} percentage points ({level_percent(self.level)} confidence)"
         return (
             f"{text} On every slice of at least {self.min_rows:,} rows the scores are calibrated "
             f"within {within}."

@@ -25,6 +25,8 @@ class KindOfEvent:
     """What rates that follow the stated probabilities too strongly mean."""
     event: str
     """What the event is."""
+    is_score: bool = False
+    """Whether the probabilities are scores that tell rows apart, as those of labels are."""
 
     def finding(self, finding: str) -> str:
         """The finding about a segment or a slice in the words of this kind."""
@@ -61,6 +63,7 @@ KINDS: Mapping[str, KindOfEvent] = {
         extreme="risks too extreme",
         timid="risks too moderate",
         event="event by the horizon",
+        is_score=True,
     ),
     "counts": KindOfEvent(
         subject="predicted shares",
@@ -69,6 +72,7 @@ KINDS: Mapping[str, KindOfEvent] = {
         extreme="too extreme",
         timid="too moderate",
         event="success",
+        is_score=True,
     ),
     "pairs": KindOfEvent(
         subject="stated preferences",
@@ -109,7 +113,8 @@ class Statement(Record):
     @property
     def is_score(self) -> bool:
         """Whether the probabilities are scores that tell rows apart, as those of labels are."""
-        return self.kind in ("horizon", "counts")
+        kind = KINDS.get(self.kind)
+        return kind is not None and kind.is_score
 
     @property
     def is_banded(self) -> bool:

@@ -216,7 +216,9 @@ class Verdict(Record):
         """
         lowest = self.scores[0]
         highest = self.scores[-1]
-        if self.top_label or self.n < 2 or (self.statement and not self.statement.is_score):
+        if self.top_label or self.n < 2:
+            return ""
+        if self.statement is not None and not self.statement.is_score:
             return ""
         if not self.rejected:
             if lowest == highest and self.code == "no-evidence":

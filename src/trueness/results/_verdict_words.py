@@ -225,6 +225,8 @@ def _times_as_many(v: Judged) -> str:
 def times(factor: Estimate) -> str:
     """A factor with its limits, with the digits that these justify."""
     value, low, high = (ratio(end) for end in (factor.value, factor.low, factor.high))
+    if factor.value == 0:
+        return f"at most {high}"
     return f"{value} ({low} to {high})"
 
 

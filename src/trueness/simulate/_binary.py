@@ -105,18 +105,18 @@ class _Quantiles:
 
 
 def _probabilities(
-    function: Callable[[Floats], Floats], at: Floats, name: str, demand: str
+    function: Callable[[Floats], Floats], points: Floats, name: str, demand: str
 ) -> Floats:
     """The values of a function of the caller's, checked to be probabilities but for rounding."""
-    found = np.asarray(function(at), dtype=np.float64)
-    if found.shape != at.shape:
-        raise InputError(name, demand, f"for shape {at.shape} it returned {found.shape}")
-    outside = ~((found >= -1e-12) & (found <= 1 + 1e-12))
+    rates = np.asarray(function(points), dtype=np.float64)
+    if rates.shape != points.shape:
+        raise InputError(name, demand, f"for shape {points.shape} it returned {rates.shape}")
+    outside = ~((rates >= -1e-12) & (rates <= 1 + 1e-12))
     if outside.any():
         raise InputError(
-            name, demand, f"for {at[outside][0]:.6g} it returned {found[outside][0]:.6g}"
+            name, demand, f"for {points[outside][0]:.6g} it returned {rates[outside][0]:.6g}"
         )
-    return np.clip(found, 0.0, 1.0)
+    return np.clip(rates, 0.0, 1.0)
 
 
 def _move(z: Floats, shift: float) -> Floats:
@@ -257,10 +257,10 @@ def _log_odds(distortion: Distortion, s: Floats) -> Floats:
 
     Near 1 the score itself has too few digits.
     """
-    own: Callable[[Floats], Floats] = getattr(
+    stated: Callable[[Floats], Floats] = getattr(
         distortion, "log_odds", lambda s: logit(distortion(expit(s)))
     )
-    return own(s)
+    return stated(s)
 
 
 _UNIFORM = Beta()
@@ -330,10 +330,10 @@ def binary(
     """
     n = check_rows(n)
     rng = generator(seed)
-    given = isinstance(scores, Beta | Discrete)
+    has_law = isinstance(scores, Beta | Discrete)
     law: Any = (
         scores
-        if given
+        if has_law
         else _Quantiles(scores)
         if callable(scores)
         else Discrete(check_array(scores, "scores"))
@@ -371,15 +371,15 @@ def _solve_prevalence(
         return float(logit(np.clip(mean(by), 1e-300, 1 - 1e-16)) - logit(wanted))
 
     reach = next((far for far in _FAR if excess(-far) * excess(far) <= 0), None)
-    found = None if reach is None else bracketed_root(excess, -reach, reach, xtol=1e-13)
+    root = None if reach is None else bracketed_root(excess, -reach, reach, xtol=1e-13)
     # A truth with jumps may skip the prevalence.
-    if found is None or abs(excess(found)) > 1e-8:
-        jumps = "" if found is None else ", and not skipped by a jump"
+    if root is None or abs(excess(root)) > 1e-8:
+        jumps = "" if root is None else ", and not skipped by a jump"
         reached = f"{mean(-_FAR[-1]):.4g} to {mean(_FAR[-1]):.4g}{jumps}"
         demand = f"must be in the range that shifting the {adjust} can reach, {reached}"
         remedy = f"Try `adjust={'truth' if adjust == 'scores' else 'scores'!r}`."
         raise InputError("prevalence", demand, f"got {wanted:g}", remedy=remedy)
-    return shifted(found)
+    return shifted(root)
 
 
 def _population(law: _Law, shift: float, truth: Distortion) -> "Finite | _Continuous":

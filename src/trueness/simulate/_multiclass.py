@@ -214,18 +214,18 @@ def _parameters(
         raise InputError(
             "alpha", "must be a number or a vector, and `prevalence` a vector, one entry per class"
         )
-    known = {} if n_classes is None else {"n_classes": checked_whole(n_classes, "n_classes", 10**6)}
-    known |= {"alpha": a.size} if a.ndim else {}
-    known |= {} if wanted is None else {"prevalence": wanted.size}
-    known = known or {"n_classes": 3}
-    if len(set(known.values())) > 1 or min(known.values()) < 2:
+    sizes = {} if n_classes is None else {"n_classes": checked_whole(n_classes, "n_classes", 10**6)}
+    sizes |= {"alpha": a.size} if a.ndim else {}
+    sizes |= {} if wanted is None else {"prevalence": wanted.size}
+    sizes = sizes or {"n_classes": 3}
+    if len(set(sizes.values())) > 1 or min(sizes.values()) < 2:
         demand = (
             "`n_classes`, `alpha` and `prevalence` must agree on the number of classes, at least 2"
         )
         raise InputError(
-            "", demand, "got " + ", ".join(f"`{name}` {size}" for name, size in known.items())
+            "", demand, "got " + ", ".join(f"`{name}` {size}" for name, size in sizes.items())
         )
-    classes = next(iter(known.values()))
+    classes = next(iter(sizes.values()))
     return np.broadcast_to(a, classes).astype(
         np.float64
     ), None if wanted is None else wanted / wanted.sum()

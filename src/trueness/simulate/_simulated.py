@@ -147,10 +147,10 @@ class Simulated:
         (0.005, 0.01)
         """
         k = 1 if k is None else checked_whole(k, "k")
-        most = self.y_prob.shape[1] if self.y_prob.ndim == 2 else 1
-        if k > most:
+        limit = self.y_prob.shape[1] if self.y_prob.ndim == 2 else 1
+        if k > limit:
             raise InputError(
-                "k", f"must be at most {most}, the number of scores in a row", f"got {k}"
+                "k", f"must be at most {limit}, the number of scores in a row", f"got {k}"
             )
         return self.population.squared_error(k)
 
@@ -170,8 +170,8 @@ class Simulated:
         ['y', 'overconfident', 'truth', 'recalibrated']
         """
         columns: dict[str, NDArray[Any]] = {"y": self.y_true}
-        both: dict[str, Floats] = {self.score_name: self.y_prob, "truth": self.truth}
-        for name, values in both.items():
+        scores: dict[str, Floats] = {self.score_name: self.y_prob, "truth": self.truth}
+        for name, values in scores.items():
             if values.ndim == 1:
                 columns[name] = values
             else:
@@ -266,7 +266,10 @@ class Finite:
             return _vector_error(z, t, w, power)
         predicted = [top == j for j in np.unique(top[w > 0])]
         return float(
-            sum(w[at].sum() * _vector_error(z[at], t[at], w[at], power) for at in predicted)
+            sum(
+                w[members].sum() * _vector_error(z[members], t[members], w[members], power)
+                for members in predicted
+            )
             / w.sum()
         )
 

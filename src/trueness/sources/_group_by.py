@@ -11,7 +11,7 @@ import numpy as np
 from trueness._tally.cells import MOST_WHOLE
 from trueness._tally.grid import LAST_CELL
 from trueness._tally.rules import BinRule, EqualWidth
-from trueness.sources._row_expressions import Rows, flag
+from trueness.sources._row_expressions import Rows, computed_once, flag
 
 BAD = -10  # the cell of rows with a bad value
 UNWEIGHED = -20  # the cell of good rows of weight 0
@@ -83,7 +83,7 @@ def _whole_parts(frame: Any, taken: list[Any], kept: list[Any]) -> Any:
     q = nw.col("q")
     scaled = frame.select(*taken, (p * _UP).alias("s"), _times(p, p, frame).alias("q"))
     scaled = scaled.with_columns((q * _UP).alias("q"))
-    split = scaled.with_columns(s.floor().alias("hi"), q.floor().alias("hi2"))
+    split = computed_once(scaled.with_columns(s.floor().alias("hi"), q.floor().alias("hi2")))
     low = [((x - nw.col(high)) * _DOWN).floor() for x, high in ((s, "hi"), (q, "hi2"))]
     return split.select(*kept, *_as_integers(["hi", "hi2"]), *_as_integers(["lo", "lo2"], low))
 
@@ -159,8 +159,10 @@ def _with_exponent(frame: Any) -> Any:
     frame = frame.with_columns(
         positive.log(2).floor().alias("e"), flag(positive != positive.floor()).alias("broken")
     )
-    frame = frame.with_columns((nw.lit(2.0) ** nw.col("e")).alias("scale"))
-    frame = frame.with_columns((nw.col("positive") / nw.col("scale")).alias("m"))
+    # Not 2.0: PostgreSQL takes that for a decimal, and its powers for rounded ones.
+    two = positive * 0.0 + 2.0
+    frame = frame.with_columns((two ** nw.col("e")).alias("scale"))
+    frame = computed_once(frame.with_columns((nw.col("positive") / nw.col("scale")).alias("m")))
     return frame.with_columns(nw.col("e").cast(nw.Int64).alias("e"))
 
 
@@ -179,6 +181,7 @@ def _weighted_sums(
         frame = frame.with_columns(
             *[(nw.col(term) - nw.col(f"{term}{level}")).alias(term) for term in deep]
         )
+        frame = computed_once(frame)
     sums = [f"{term}{i}" for term in terms for i in range(_TERMS[term])]
     frame = frame.with_columns(*_as_integers(sums))
     return _aggregate(frame, keys, ["broken", *sums, *more], ends)
@@ -217,8 +220,9 @@ def with_grid_cell(frame: Any) -> Any:
         small = nw.when(x < 2.0**-bits)
         scaled = x * small.then(nw.lit(2.0**bits)).otherwise(nw.lit(1.0))
         lower = step - small.then(nw.lit(float(OCTAVE * bits))).otherwise(nw.lit(0.0))
-        frame = frame.with_columns(scaled.alias("x"), lower.alias("step"))
+        frame = computed_once(frame.with_columns(scaled.alias("x"), lower.alias("step")))
     frame = frame.with_columns((step + (x * float(2 * OCTAVE)).floor()).alias("step"))
+    frame = computed_once(frame)
     step = nw.when(step < 1.0).then(nw.lit(1.0)).otherwise(step)
     inner = nw.when(p < 0.5).then(step).otherwise(float(LAST_CELL) - step)
     below_one = nw.when(p < 1.0).then(inner).otherwise(nw.lit(float(LAST_CELL)))

@@ -296,7 +296,7 @@ def rows_of(frame: Any, question: Question) -> Rows:
     for name in (*scores, *weight):
         kept.append(nw.when(ok).then(nw.col(name)).otherwise(nw.lit(0.0)).alias(name))
     code = nw.when(ok).then(nw.col("code")).otherwise(nw.lit(0.0)).cast(nw.Int64)
-    safe = flagged.select(*kept, code.alias("code"), flag(ok).alias("ok"), *by)
+    safe = computed_once(flagged.select(*kept, code.alias("code"), flag(ok).alias("ok"), *by))
     part = ["part"] if question.split else []
     return Rows(
         frame=_view_rows(safe, question, scores, [*weight, *by]),
@@ -306,6 +306,18 @@ def rows_of(frame: Any, question: Question) -> Rows:
         by=by,
         keys=[*by, *part],
     )
+
+
+_ALL_ROWS = 2**63 - 1
+
+
+def computed_once(frame: Any) -> Any:
+    """The frame, whose columns PostgreSQL computes once per row."""
+    # PostgreSQL merges nested queries, and writes out each column wherever it is used: five steps
+    # that use a column three times each compute it 243 times. It keeps a query with a limit.
+    if frame.implementation.is_ibis() and frame.to_native().get_backend().name == "postgres":
+        return frame.head(_ALL_ROWS)
+    return frame
 
 
 def _is_good(question: Question, scores: list[str]) -> Any:

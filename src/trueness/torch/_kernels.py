@@ -13,6 +13,10 @@ are exact in float64, and so are such sums.
 import triton
 import triton.language as tl
 
+# A block is read while the two before it are summed: with 2, 4 or 6 of these stages an H200 is no
+# faster (2²⁸ scores: 1.19 ms without, 1.06 with 3; weighted ones 2.74 and 1.96).
+_AHEAD = tl.constexpr(3)
+
 
 @triton.jit
 def _power(difference):
@@ -201,7 +205,10 @@ def scores(
     sums = ()
     for _j in tl.static_range(BINS * 2 * H):
         sums += (tl.zeros((T,), tl.float64),)
-    for block in range(tl.program_id(2), tl.cdiv(n, V if CLASSES else T * V), tl.num_programs(2)):
+    blocks = tl.cdiv(n, V if CLASSES else T * V)
+    # Short rows of logits leave no registers to read ahead, and a search would read its edges ahead.
+    STAGES: tl.constexpr = 1 if ROW > 0 or STEPS > 0 else _AHEAD
+    for block in tl.range(tl.program_id(2), blocks, tl.num_programs(2), num_stages=STAGES):
         if CLASSES:
             p, event, good = _class_scores(
                 p_rows,
@@ -277,7 +284,9 @@ def weights(
     sums = ()
     for _j in tl.static_range(BINS * C):
         sums += (tl.zeros((T,), tl.float64),)
-    for block in range(tl.program_id(2), tl.cdiv(n, T * V), tl.num_programs(2)):
+    blocks = tl.cdiv(n, T * V)
+    STAGES: tl.constexpr = 1 if STEPS > 0 else _AHEAD
+    for block in tl.range(tl.program_id(2), blocks, tl.num_programs(2), num_stages=STAGES):
         p, event, good, at = _row_scores(
             p_rows, y_rows, limits, faults, block, n, WHOLE, SKIPPED, B, STEPS, T, V
         )

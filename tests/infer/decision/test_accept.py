@@ -1,6 +1,7 @@
 """A certified threshold: by its definition, with its promise, and an answer where nothing can be certified."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -254,3 +255,12 @@ def test_the_promise_is_kept_whatever_the_judge_does(judge, rare):
             accuracy = chance.mean() if rare else (1 + found.threshold) / 2
             broken += accuracy < goal
     assert broken / runs <= 0.1 + 2 * math.sqrt(0.09 / runs)
+
+
+@pytest.mark.parametrize(
+    ("needed", "words"), [(871, "871"), (5_859, "5,900"), (107_755, "110,000")]
+)
+def test_thousands_of_rows_needed_are_a_round_number(needed, words):
+    found = tn.accept_threshold([0, 1] * 30, [0.5, 0.6] * 30, accuracy=0.95)
+    text = str(replace(found, rows_needed=needed))
+    assert f"about {words} rows would be needed" in text

@@ -154,6 +154,15 @@ def test_one_class_and_one_score_have_an_answer():
     assert same.cost.value == 0.5
 
 
+@pytest.mark.filterwarnings("ignore::trueness.errors.FewClustersWarning")
+def test_clusters_not_rows_are_too_few_to_tell_what_a_map_saves():
+    rng = np.random.default_rng(4)
+    p = rng.beta(2, 3, 500)
+    y = rng.random(p.size) < p
+    found = tn.decide(y, p, cost_fp=1, cost_fn=4, cluster=np.arange(p.size) % 2)
+    assert found.saving == "These 2 clusters are too few to tell what recalibration would save."
+
+
 @pytest.mark.parametrize(
     ("fp", "fn"), [(0, 1), (1, -1), (np.inf, 1), (1e300, 1e300), (1, 1e-300), ("a", 1), (1, np.nan)]
 )

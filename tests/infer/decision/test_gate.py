@@ -244,3 +244,19 @@ def test_errors_of_leaves_are_not_certified():
     assert (found.outcome, found.pvalue) == ("not certified", 1)
     assert 0.1 < found.shown_by_ties < 0.2
     assert found.reason.endswith("so it does not vary smoothly with the score")
+
+
+@pytest.mark.filterwarnings("ignore::trueness.errors.FewClustersWarning")
+@pytest.mark.parametrize(
+    "bounds",
+    [{"max_l2": 0.03}, {"max_ece": 0.03}, {"oe_within": 0.03}, {"policy": {"max_l2": 0.03}}],
+)
+def test_two_clusters_cannot_decide_however_many_rows_they_have(bounds):
+    rng = np.random.default_rng(5)
+    p = rng.beta(2, 3, 3_000)
+    cluster = rng.integers(0, 2, p.size)
+    y = rng.random(p.size) < np.clip(p + np.where(cluster == 1, 0.08, -0.02), 0, 1)
+    found = tn.gate(y, p, cluster=cluster, **bounds)
+    assert (found.outcome, found.needed) == ("investigate", None)
+    assert found.headline.endswith("allowed; 2 clusters cannot decide.")
+    assert "cannot be determined from 2 clusters" in found.findings[0].reason

@@ -176,3 +176,17 @@ def test_the_p_value_is_that_of_all_runs_one_by_one(weight, rows, strata):
         share, abs=4 * np.sqrt(max(share * (1 - share), 0.01) / 100)
     )
     assert found.change is None or run_of(found) == (start, stop)
+
+
+def test_a_p_value_of_a_tenth_rejects_at_the_level_nine_tenths():
+    # 1 − 0.9 is 0.09999999999999998; with 19 draws the p-value of a change is at least 2 / 20.
+    p = np.arange(1, 200) / 200
+    rng = np.random.default_rng(0)
+    days = {}
+    for day in range(8):
+        truth = p if day < 4 else p**4
+        days[str(day)] = tn.tally((rng.random(p.size) < truth).astype(int), p)
+    found = tn.calibration_series(days, level=0.9, resamples=19)
+    assert found.change_pvalue == 0.1
+    assert found.change is not None
+    assert found.notes == ()

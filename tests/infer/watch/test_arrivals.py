@@ -140,6 +140,16 @@ def test_a_whole_day_with_more_rows_is_not_late_rows(extra):
     assert watch.history[""].n.tolist() == [200] * 2
 
 
+def test_rows_that_were_left_out_are_not_taken_for_counted_ones():
+    days = [rows_of(day, 200) for day in (1, 2)]
+    watch = watched(days[0].head(195), days[1])
+    watch.update(groups_of(days[0]), time="day", late="drop")
+    assert watch.dropped_rows == 200
+    more = pl.concat([days[0], rows_of(1, 5, seed=1)])
+    with pytest.raises(tn.InputError, match=r"205 rows of 2025-01-01 would count again"):
+        watch.update(groups_of(more), time="day", late="next")
+
+
 def test_a_reset_remembers_what_was_counted_unless_it_goes_back():
     watch = watched(*(rows_of(day, 50) for day in (1, 2, 3)))
     watch.reset()

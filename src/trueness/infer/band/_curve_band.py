@@ -1,4 +1,7 @@
-"""Confidence bands around calibration curves: of bins, splines and loess, and of any rising curve."""
+"""Confidence bands around calibration curves.
+
+Of bins, splines and loess, and of any rising curve.
+"""
 
 from collections.abc import Hashable, Sequence
 from typing import Any, Literal, TypeAlias, Unpack, overload
@@ -186,8 +189,8 @@ def curve_band(
     Notes
     -----
     *Splines.* With the basis :math:`s(x)` at the log-odds :math:`x` of a score, the coefficients
-    :math:`b` and their covariance :math:`V` (inverse information; for clusters, and for weights that are not whole numbers, the sandwich),
-    the band is
+    :math:`b` and their covariance :math:`V` (inverse information; for clusters, and for weights
+    that are not whole numbers, the sandwich), the band is
 
     .. math:: \mathrm{expit}\big( s(x)^\top b \pm c \sqrt{s(x)^\top V s(x)} \big) .
 
@@ -222,8 +225,9 @@ def curve_band(
     with the same mean (Hoeffding 1956), and the mean of the probabilities is covered more often.
 
     *Consistency.* The number of events is a sum of independent draws with the probabilities
-    :math:`p_i` of the bin (Poisson-binomial). The band cuts off at most (1 − level)/2 at either end of its distribution, which is computed
-    exactly or, for bins with more than about 5·10⁴ distinct scores, from three moments.
+    :math:`p_i` of the bin (Poisson-binomial). The band cuts off at most (1 − level)/2 at either end
+    of its distribution, which is computed exactly or, for bins with more than about 5·10⁴ distinct
+    scores, from three moments.
 
     *Simultaneous bins.* Each of B non-empty bins gets :math:`\text{level}^{1/B}` (Šidák), which is
     exact since bins share no rows. The classes of a class-wise table do share rows, so each of K
@@ -236,10 +240,11 @@ def curve_band(
     *Monotone.* The rows are cut, by their scores alone, into at most :math:`2 \sqrt n`, and never
     more than 1,000, groups of equal size. The band looks at all M runs of 1, 2, 4, 8, …
     neighbouring groups. Let a run have N rows, k of them events, and scores from a to b. If
-    :math:`f` rises, then k is at least as large as a binomial number with rate :math:`f(a)`, and at most as large as one with
-    rate :math:`f(b)`. So Clopper-Pearson limits of k out of N give
+    :math:`f` rises, then k is at least as large as a binomial number with rate :math:`f(a)`, and at
+    most as large as one with rate :math:`f(b)`. So Clopper-Pearson limits of k out of N give
 
-    .. math:: f(a) \le U , \quad f(b) \ge L , \quad \text{each at level } 1 - \frac{1 - \text{level}}{2M} ,
+    .. math:: f(a) \le U , \quad f(b) \ge L , \quad
+              \text{each at level } 1 - \frac{1 - \text{level}}{2M} ,
 
     and the band at a score is the smallest U of all runs that begin at or above it, and the largest
     L of all runs that end at or below it. This is proven at any n. It is wide: for calibrated,
@@ -301,8 +306,8 @@ def curve_band(
         percent,
         ignore_index,
     )
-    given = {"bins": bins, "band": band, "at": at, "knots": knots, "cluster": cluster}
-    _refuse_unused(checked_word(method, "method", _METHODS), given)
+    options = {"bins": bins, "band": band, "at": at, "knots": knots, "cluster": cluster}
+    _refuse_unused(checked_word(method, "method", _METHODS), options)
     around: Any = "pointwise" if band is None else band  # checked where it is used
     if method == "monotone":
         return monotone_band(y_true, y_prob, level=level, rows=rows)
@@ -328,13 +333,11 @@ def curve_band(
     )
 
 
-def _refuse_unused(method: str, given: dict[str, Any]) -> None:
+def _refuse_unused(method: str, options: dict[str, Any]) -> None:
     """Raise for an option that this method does not have."""
-    for option, value in given.items():
+    for option, value in options.items():
         methods = _TAKEN_BY[option]
         if value is None or method in methods:
             continue
-        words = " and ".join(f"`method={one!r}`" for one in methods)
-        raise InputError(
-            option, f"is only for {words}", f"the method is {method!r}", remedy="Leave it out."
-        )
+        demand = "is only for " + " and ".join(f"`method={name!r}`" for name in methods)
+        raise InputError(option, demand, f"the method is {method!r}", remedy="Leave it out.")

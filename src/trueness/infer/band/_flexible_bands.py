@@ -58,12 +58,11 @@ def flexible_band(
     cells = evidence.cells if clustered is None else clustered.cells
     if curve == "spline":
         warn_certain_scores(Tally("binary", (cells,)))
-    found = band_of_cells(
-        cells, curve, band, level, checked_knots(5 if knots is None else knots), places, clustered
-    )
-    if np.isnan(found.low).all():
+    knots = checked_knots(5 if knots is None else knots)
+    result = band_of_cells(cells, curve, band, level, knots, places, clustered)
+    if np.isnan(result.low).all():
         warn_no_curve()
-    return replace(found, note=evidence.note)
+    return replace(result, note=evidence.note)
 
 
 def checked_places(at: ArrayLike) -> Floats:
@@ -73,9 +72,8 @@ def checked_places(at: ArrayLike) -> Floats:
     except (TypeError, ValueError, OverflowError):
         raise InputError("at", "must be scores in [0, 1]", f"got {at!r}") from None
     if places.ndim != 1:
-        raise InputError(
-            "at", "must be a list of scores", f"got an array of {places.ndim} dimensions"
-        )
+        got = f"got an array of {places.ndim} dimensions"
+        raise InputError("at", "must be a list of scores", got)
     wrong = places[~((places >= 0) & (places <= 1))]
     if wrong.size:
         raise InputError("at", "must be scores in [0, 1]", f"the first other one is {wrong[0]:g}")
@@ -95,17 +93,16 @@ def band_of_cells(
     fit = fit_curve(cells, curve, knots)
     used = fit.cells if fit.cells.size else cells
     grid = curve_places(used)
-    at = grid if at is None else at
+    places = grid if at is None else at
     law = _law(fit, rows)
     if law is None:
-        nan = np.full(at.size, np.nan)
-        return CurveBand(at, nan, nan, level, curve, 0, band, fit.at(at))
+        nan = np.full(places.size, np.nan)
+        return CurveBand(places, nan, nan, level, curve, 0, band, fit.at(places))
     root, freedom = law
-    width = critical_value(
-        _design(fit, grid) @ root, level, freedom, simultaneous=band == "simultaneous"
-    )
-    design = _design(fit, at)
-    y = fit.at(at)
+    path = _design(fit, grid) @ root
+    width = critical_value(path, level, freedom, simultaneous=band == "simultaneous")
+    design = _design(fit, places)
+    y = fit.at(places)
     error = np.sqrt(((design @ root) ** 2).sum(axis=1))
     if isinstance(fit, SplineCurve):
         assert fit.fit is not None
@@ -114,7 +111,7 @@ def band_of_cells(
         high = expit(eta + width * error)
     else:
         low, high = _limits(_inside(y, fit.cells), error, width)
-    return CurveBand(at, low, high, level, curve, 0, band, y)
+    return CurveBand(places, low, high, level, curve, 0, band, y)
 
 
 def _design(fit: SplineCurve | LoessCurve, score: Floats) -> Floats:
@@ -123,10 +120,10 @@ def _design(fit: SplineCurve | LoessCurve, score: Floats) -> Floats:
         assert fit.smoother is not None
         return fit.smoother.design(score)
     assert fit.fit is not None
-    found = np.full((score.size, fit.fit.coefficients.size), np.nan)
+    design = np.full((score.size, fit.fit.coefficients.size), np.nan)
     inside = (score > 0) & (score < 1)
-    found[inside] = fit.fit.columns(logits(score[inside]))
-    return found
+    design[inside] = fit.fit.columns(logits(score[inside]))
+    return design
 
 
 def _law(fit: SplineCurve | LoessCurve, rows: ClusteredRows | None) -> tuple[Floats, float] | None:
@@ -140,15 +137,20 @@ def _law(fit: SplineCurve | LoessCurve, rows: ClusteredRows | None) -> tuple[Flo
     if rows is not None:
         freedom = effective_number(rows.cluster, rows.weight) - 1
     elif not fit.cells.whole:
-        freedom = max(1.0, float(fit.cells.weight.sum() ** 2 / fit.cells.square_sums[0].sum()) - 1)
+        squares, _ = fit.cells.square_sums
+        freedom = max(1.0, float(fit.cells.weight.sum() ** 2 / squares.sum()) - 1)
     if freedom <= 0:
         return None
-    root = _spline_root(fit, rows) if isinstance(fit, SplineCurve) else _loess_root(fit, rows)
-    return root, freedom
+    if isinstance(fit, SplineCurve):
+        return _spline_root(fit, rows), freedom
+    return _loess_root(fit, rows), freedom
 
 
 def _spline_root(curve: SplineCurve, rows: ClusteredRows | None) -> Floats:
-    """A square root of the covariance of the coefficients: of the inverse information, or of the sandwich."""
+    """A square root of the covariance of the coefficients.
+
+    Of the inverse information, or of the sandwich.
+    """
     fit = curve.fit
     cells = curve.cells
     assert fit is not None
@@ -180,9 +182,8 @@ def _loess_root(curve: LoessCurve, rows: ClusteredRows | None) -> Floats:
     # The cell of a row, or the nearest of pooled ones.
     cell = np.searchsorted((cells.score[1:] + cells.score[:-1]) / 2, rows.p, side="right")
     residual = np.asarray(rows.top.y, np.float64) - curve.at(cells.score)[cell]
-    return _root(
-        _cluster_terms(smoother.operator.T[cell] * residual[:, None], rows, np.arange(rows.n))
-    )
+    terms = smoother.operator.T[cell] * residual[:, None]
+    return _root(_cluster_terms(terms, rows, np.arange(rows.n)))
 
 
 def _root(terms: Floats) -> Floats:
@@ -205,9 +206,10 @@ def _cluster_terms(terms: Floats, rows: ClusteredRows, kept: Ints) -> Floats:
 
 
 def critical_value(path: Floats, level: float, freedom: float, *, simultaneous: bool) -> float:
-    """The multiple of the standard error for each row of `path` by itself, or for the largest |t| along all of them.
+    """The multiple of the standard error for each row of `path` by itself.
 
-    The rows have standard errors as lengths and correlations as cosines; see :func:`curve_band`.
+    If `simultaneous`, that for the largest |t| along all of them. The rows have standard errors as
+    lengths and correlations as cosines; see :func:`curve_band`.
     """
     normal = math.isinf(freedom)
     pointwise = t_quantile(level, freedom)
@@ -231,9 +233,9 @@ def critical_value(path: Floats, level: float, freedom: float, *, simultaneous: 
         upper *= 2
     k = np.linalg.matrix_rank(path, tol=1e-9 * np.linalg.norm(path, 2))
     scheffe = math.sqrt(chdtri(k, 1 - level) if normal else k * fdtri(k, freedom, level))
-    return min(
-        bracketed_root(excess, pointwise, upper) if excess(pointwise) > 0 else pointwise, scheffe
-    )
+    if not excess(pointwise) > 0:
+        return min(pointwise, scheffe)
+    return min(bracketed_root(excess, pointwise, upper), scheffe)
 
 
 def _inside(y: Floats, cells: Cells) -> Floats:
@@ -243,10 +245,12 @@ def _inside(y: Floats, cells: Cells) -> Floats:
 
 
 def _limits(y: Floats, error: Floats, width: float) -> tuple[Floats, Floats]:
-    """The wider of y ± a multiple of its standard error and Wilson's limits for rows with the same standard error."""
-    with np.errstate(
-        over="ignore"
-    ):  # one row may outweigh all others, which leaves Student's t no freedom
+    """The wider of y ± a multiple of its standard error and of Wilson's limits.
+
+    Wilson's are those of as many rows as have the same standard error.
+    """
+    # One row may outweigh all others, which leaves Student's t no freedom.
+    with np.errstate(over="ignore"):
         spread = np.minimum((width * error) ** 2 / (y * (1 - y)), _MOST_SPREAD)
     middle = y + spread / 2
     half = np.sqrt(spread * y * (1 - y) + spread**2 / 4)

@@ -34,8 +34,8 @@ def monotone_band(
     """The band of any rising curve; see :func:`trueness.curve_band`."""
     level = checked_fraction(level, "level")
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence")
-    found = band_runs(evidence).band(level)
-    return replace(found, assumptions=f"{found.assumptions} {evidence.note}".rstrip())
+    band = band_runs(evidence).band(level)
+    return replace(band, assumptions=f"{band.assumptions} {evidence.note}".rstrip())
 
 
 def band_runs(evidence: Evidence) -> "BandRuns":
@@ -46,14 +46,11 @@ def band_runs(evidence: Evidence) -> "BandRuns":
     evidence.require_one("the monotone band of a matrix")
     if evidence.dependent or evidence.weight_type == "importance":
         argument = "cluster" if evidence.dependent else "weight_type='importance'"
-        raise InputError(
-            argument,
-            "is not accepted by the monotone band: rows must be independent, of equal weight",
-        )
+        demand = "is not accepted by the monotone band: rows must be independent, of equal weight"
+        raise InputError(argument, demand)
     if not evidence.cells.whole:
-        raise InputError(
-            "sample_weight", "must be whole numbers for the monotone band, which counts rows"
-        )
+        demand = "must be whole numbers for the monotone band, which counts rows"
+        raise InputError("sample_weight", demand)
     return BandRuns(evidence.cells)
 
 
@@ -64,15 +61,19 @@ class BandRuns:
         filled = cells.weight > 0
         if not filled.all():
             cells = Cells(
-                cells.score[filled], cells.count[filled], cells.weight[filled], cells.events[filled]
+                score=cells.score[filled],
+                count=cells.count[filled],
+                weight=cells.weight[filled],
+                events=cells.events[filled],
             )
         weight = cells.weight
         events = cells.events
         self.n = int(weight.sum())
         groups = min(_MOST_GROUPS, round(2 * math.sqrt(self.n)))
-        first = (
-            np.arange(cells.size) if cells.size <= groups else bin_starts(cells, EqualMass(groups))
-        )
+        if cells.size <= groups:
+            first = np.arange(cells.size)
+        else:
+            first = bin_starts(cells, EqualMass(groups))
         last = np.append(first[1:], cells.size) - 1
         self._number = first.size
         self._several = last > first
@@ -84,17 +85,17 @@ class BandRuns:
         self._last_but_one = np.where(last > first + 1, x[last - 1], 0.0)
         size = np.add.reduceat(weight, first)
         hits = np.add.reduceat(events, first)
-        own = weight[first]
+        first_size = weight[first]
         self._share = (
-            np.where(self._several, own, size) / self.n,
-            np.where(self._several, size - own, 0) / self.n,
+            np.where(self._several, first_size, size) / self.n,
+            np.where(self._several, size - first_size, 0) / self.n,
         )
         self._begin, self._end = _dyadic_runs(first.size)
         self.runs = int(self._begin.size)
-        rows = np.append(0, np.cumsum(size))
-        found = np.append(0, np.cumsum(hits))
-        self._rows = (rows[self._end] - rows[self._begin]).astype(np.float64)
-        self._events = (found[self._end] - found[self._begin]).astype(np.float64)
+        rows_before = np.append(0, np.cumsum(size))
+        hits_before = np.append(0, np.cumsum(hits))
+        self._rows = (rows_before[self._end] - rows_before[self._begin]).astype(np.float64)
+        self._events = (hits_before[self._end] - hits_before[self._begin]).astype(np.float64)
 
     def _ends(self, alpha: float) -> tuple[Floats, Floats]:
         """The band at the edges of the groups, highest ends first.
@@ -115,21 +116,26 @@ class BandRuns:
         return np.minimum.accumulate(high[::-1])[::-1], np.maximum.accumulate(low)
 
     def _distances(self, high: Floats, low: Floats) -> tuple[Floats, Floats]:
-        """The largest distance of score and band: for the first score of each group, and for its other scores."""
-        of_first = np.where(self._several, low[:-1], low[1:])
-        inner = np.maximum(self._last_but_one - low[:-1], self._last - low[1:])
-        return np.maximum(high[:-1] - self._first, self._first - of_first), np.maximum(
-            high[1:] - self._second, inner
-        )
+        """The largest distance of score and band.
+
+        For the first score of each group, and for its other scores.
+        """
+        low_of_first = np.where(self._several, low[:-1], low[1:])
+        of_first = np.maximum(high[:-1] - self._first, self._first - low_of_first)
+        below = np.maximum(self._last_but_one - low[:-1], self._last - low[1:])
+        return of_first, np.maximum(high[1:] - self._second, below)
 
     def share_within(self, eps: float, alpha: float) -> float:
         """The share of rows that the band at level 1 − alpha shows to be right within `eps`."""
-        both = zip(self._share, self._distances(*self._ends(alpha)), strict=True)
-        return sum(float(share[far <= eps].sum()) for share, far in both)
+        first_distance, other_distance = self._distances(*self._ends(alpha))
+        first_share, other_share = self._share
+        first = float(first_share[first_distance <= eps].sum())
+        return first + float(other_share[other_distance <= eps].sum())
 
     def band(self, level: float) -> MonotoneBand:
         """The band at a level."""
-        (high, low), several = self._ends(1 - level), self._several
+        high, low = self._ends(1 - level)
+        several = self._several
         return MonotoneBand(
             score=_interleaved(self._first, self._last, several),
             low=_interleaved(np.where(several, low[:-1], low[1:]), low[1:], several),
@@ -145,16 +151,13 @@ class BandRuns:
 
 def _dyadic_runs(groups: int) -> tuple[Ints, Ints]:
     """First group, and last group plus 1, of all runs of 1, 2, 4, … groups."""
-    begins = {
-        size: np.arange(groups - size + 1)
-        for size in (2**power for power in range(groups.bit_length()))
-    }
-    return np.concatenate(list(begins.values())), np.concatenate(
-        [begin + size for size, begin in begins.items()]
-    )
+    sizes = [2**power for power in range(groups.bit_length())]
+    begins = [np.arange(groups - size + 1) for size in sizes]
+    ends = [begin + size for begin, size in zip(begins, sizes, strict=True)]
+    return np.concatenate(begins), np.concatenate(ends)
 
 
 def _interleaved(first: Floats, last: Floats, several: Any) -> Floats:
-    """One entry for the first score of each group, and another for the last if there are several."""
+    """One entry for the first score of each group, and another for the last of several."""
     kept = np.column_stack([np.ones(several.size, dtype=bool), several]).ravel()
     return np.asarray(np.column_stack([first, last]).ravel()[kept])

@@ -68,15 +68,16 @@ def reliability_bands(
     evidence = Evidence.of(y_true, y_prob, rows, two_columns="keep")
     tally = evidence.tally_in(rule) if band.endswith("consistency") else None
     binned = evidence.binned(rule, moments=False) if tally is None else tally.coarsen(rule)
-    levels = (
-        _levels(binned, level) if band.startswith("simultaneous") else [level] * len(binned.parts)
-    )
-    each = zip(binned.parts, levels, strict=True)
+    levels = [level] * len(binned.parts)
+    if band.startswith("simultaneous"):
+        levels = _levels(binned, level)
+    parts = zip(binned.parts, levels, strict=True)
     if tally is None:
-        ends = [clopper_pearson(*effective_counts(part), own) for part, own in each]
+        ends = [clopper_pearson(*effective_counts(part), part_level) for part, part_level in parts]
     else:
         ends = [
-            _around_scores(cells, rule, *one) for cells, one in zip(tally.parts, each, strict=True)
+            _around_scores(cells, rule, part, part_level)
+            for cells, (part, part_level) in zip(tally.parts, parts, strict=True)
         ]
     return Bands(
         **bin_columns(binned, ends),
@@ -96,6 +97,7 @@ def _levels(binned: Binned, level: float) -> list[float]:
 
 
 def _method(band: Band, *, exact: bool) -> str:
+    """The law that the band rests on, in words; `exact` if weights count rows."""
     if band.endswith("consistency"):
         if exact:
             return "Poisson-binomial"
@@ -106,15 +108,16 @@ def _method(band: Band, *, exact: bool) -> str:
 
 
 def _around_scores(cells: Cells, rule: BinRule, bins: Bins, level: float) -> _Ends:
+    """The consistency band of bins; nan without rows."""
     if not cells.size:
         return np.full(bins.size, np.nan), np.full(bins.size, np.nan)
     return consistency_ends(cells, rule.group(cells).start, level)
 
 
 def consistency_ends(cells: Cells, start: Ints, level: float) -> _Ends:
-    """The range of the rate of each run of cells between consecutive starts, if the scores are the true probabilities.
+    """The range of the rate of each run of cells, if the scores are the true probabilities.
 
-    An empty run has nan.
+    Runs lie between consecutive starts; an empty one has nan.
     """
     low = np.full(start.size - 1, np.nan)
     high = np.full(start.size - 1, np.nan)
@@ -124,15 +127,15 @@ def consistency_ends(cells: Cells, start: Ints, level: float) -> _Ends:
 
 
 def _consistency_of_bin(cells: Cells, rows: slice, level: float) -> tuple[float, float]:
+    """The range of the rate of one run of cells."""
     p = cells.score[rows]
     w = cells.weight[rows]
     total = w.sum()
     if cells.whole:
-        few, many = central_interval(p, np.asarray(w, np.int64), level)
-        return few / total, many / total
-    reach = float(ndtri((1 + level) / 2)) * np.sqrt(
-        (cells.square_sums[0][rows] * p * (1 - p)).sum()
-    )
+        fewest, most_events = central_interval(p, np.asarray(w, np.int64), level)
+        return fewest / total, most_events / total
+    variance = (cells.square_sums[0][rows] * p * (1 - p)).sum()
+    reach = float(ndtri((1 + level) / 2)) * np.sqrt(variance)
     mean = (w * p).sum()
     return max(0.0, (mean - reach) / total), min(1.0, (mean + reach) / total)
 
@@ -164,20 +167,16 @@ def consistency_of_curve(
     resamples = checked_resamples(resamples)
     seed = whole_seed(seed)
     if resamples > _MOST_CURVES:
-        raise InputError(
-            "resamples",
-            f"must be at most {_MOST_CURVES:,} for a band of curves",
-            f"got {resamples:,}",
-        )
+        demand = f"must be at most {_MOST_CURVES:,} for a band of curves"
+        raise InputError("resamples", demand, f"got {resamples:,}")
     if band == "simultaneous-consistency":
         resamples = max(resamples, math.ceil(_LEAST_OMITTED / (1 - level)) - 1)
         if resamples > _MOST_CURVES:
             limit = f"{resamples:,} curves, and {_MOST_CURVES:,} are the limit"
-            raise InputError(
-                "level", f"must be smaller for a simultaneous band: {limit}", f"got {level!r}"
-            )
+            demand = f"must be smaller for a simultaneous band: {limit}"
+            raise InputError("level", demand, f"got {level!r}")
     draw = _isotonic_curves if method == "isotonic" else _smooth_curves
-    x, at, curves = draw(cells, bandwidth, resamples, seed)
+    x, number, curves = draw(cells, bandwidth, resamples, seed)
     if band == "simultaneous-consistency":
         kept = curves[_inner_curves(curves, level, seed)]
         low = kept.min(axis=0)
@@ -187,29 +186,31 @@ def consistency_of_curve(
         low, high = np.quantile(curves[1:], tails, axis=0, method="median_unbiased")
     # Between places that are not neighbours an increasing curve is at least as high as at the last
     # and at most as high as at the next, and the band is drawn with straight lines.
-    skipped = np.diff(at) > 1
+    skipped = np.diff(number) > 1
     low[1:] = np.where(skipped, low[:-1], low[1:])
     high[:-1] = np.where(skipped, high[1:], high[:-1])
-    return CurveBand(x, low, high, level, method, resamples, band)
+    return CurveBand(
+        x=x, low=low, high=high, level=level, method=method, resamples=resamples, band=band
+    )
 
 
 def _inner_curves(curves: Floats, level: float, seed: int) -> Ints:
     """All but the most extreme of exchangeable curves, at most 1 − level of them."""
-    few = curves[:, :: -(-curves.shape[1] // _RANKED)]
-    ordered = np.sort(few, axis=0)
-    ranks = np.empty(few.shape, dtype=np.int32)
-    for place in range(few.shape[1]):
+    compared = curves[:, :: -(-curves.shape[1] // _RANKED)]
+    ordered = np.sort(compared, axis=0)
+    ranks = np.empty(compared.shape, dtype=np.int32)
+    for place in range(compared.shape[1]):
         column = ordered[:, place]
-        values = few[:, place]
+        values = compared[:, place]
         below = np.searchsorted(column, values, side="right")
         above = values.size - np.searchsorted(column, values, side="left")
         ranks[:, place] = np.minimum(below, above)
     ranks.sort(axis=1)
-    chance = stream(seed, "subset").permutation(
-        len(curves)
-    )  # among equals, chance decides: the order of the curves would not be fair
+    # Among equals chance decides: the order of the curves would not be fair.
+    chance = stream(seed, "subset").permutation(len(curves))
     extreme_first = np.lexsort([chance, *ranks.T[::-1]])
-    return np.asarray(extreme_first[math.floor((1 - level) * len(curves) + 1e-9) :])
+    omitted = math.floor((1 - level) * len(curves) + 1e-9)
+    return np.asarray(extreme_first[omitted:])
 
 
 def _events(cells: Cells, resamples: int, seed: int) -> Iterable[Numbers]:
@@ -230,23 +231,25 @@ def _events(cells: Cells, resamples: int, seed: int) -> Iterable[Numbers]:
 
 
 def _isotonic_curves(cells: Cells, _: float, resamples: int, seed: int) -> _Curves:
+    """Isotonic regressions of all sets of labels."""
     if cells.size > _MANY:  # blocks are short at the ends only
-        middle = np.linspace(_END, cells.size - _END, _MANY - 2 * _END).astype(np.int64)
-        cells = pool_runs(cells, np.unique(np.r_[:_END, middle, cells.size - _END : cells.size]))
-    at = np.arange(cells.size)
+        cells = pool_runs(cells, _spread_places(cells.size, _MANY, _END))
+    place = np.arange(cells.size)
     if cells.size > _PLACES:
-        middle = np.linspace(_FIRST, cells.size - _FIRST, _PLACES - 2 * _FIRST).astype(np.int64)
-        at = np.unique(np.r_[:_FIRST, middle, cells.size - _FIRST : cells.size])
-    curves = np.empty((resamples + 1, at.size))
+        place = _spread_places(cells.size, _PLACES, _FIRST)
+    curves = np.empty((resamples + 1, place.size))
     for i, drawn in enumerate(_events(cells, resamples, seed)):
-        start = (
-            Isotonic()
-            .group(Cells(cells.score, cells.count, cells.weight, drawn, cells.squares))
-            .start
-        )
+        labelled = Cells(cells.score, cells.count, cells.weight, drawn, cells.squares)
+        start = Isotonic().group(labelled).start
         rate = np.add.reduceat(drawn, start[:-1]) / np.add.reduceat(cells.weight, start[:-1])
-        curves[i] = rate[np.searchsorted(start, at, side="right") - 1]
-    return cells.score[at], at, curves
+        curves[i] = rate[np.searchsorted(start, place, side="right") - 1]
+    return cells.score[place], place, curves
+
+
+def _spread_places(size: int, count: int, ends: int) -> Ints:
+    """About `count` of `size` places, evenly spread but for all of the first and last `ends`."""
+    middle = np.linspace(ends, size - ends, count - 2 * ends).astype(np.int64)
+    return np.unique(np.r_[:ends, middle, size - ends : size])
 
 
 def _smooth_curves(cells: Cells, bandwidth: float, resamples: int, seed: int) -> _Curves:

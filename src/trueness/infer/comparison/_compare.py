@@ -179,9 +179,9 @@ def compare(
 
     with the mean and the mean over pairs of the other rows in the bin of row i; with clusters,
     without pairs of rows of one cluster. The variance of the difference is that of the mean of
-    :math:`d`, :math:`\frac{n}{n-1} \sum w_i^2 (d_i - \bar d)^2 / (\sum w)^2` with importance weights :math:`w`, or 1, or its
-    analogue for sums over clusters. Intervals use Student's t with rows − 1, or clusters − 1,
-    degrees of freedom. Weights need many rows, none of which dominates.
+    :math:`d`, :math:`\frac{n}{n-1} \sum w_i^2 (d_i - \bar d)^2 / (\sum w)^2` with importance
+    weights :math:`w`, or 1, or its analogue for sums over clusters. Intervals use Student's t with
+    rows − 1, or clusters − 1, degrees of freedom. Weights need many rows, none of which dominates.
 
     Influences count the contribution of each pair of rows to the squared error twice (Efron and
     Stein 1981). The variance :math:`V_2` of the difference if both models were right on average in
@@ -231,57 +231,57 @@ def compare(
         percent,
         ignore_index,
     )
-    asked = _asked(measure, bins)
+    entry = _catalogued(measure, bins)
     method = _checked_method(method, measure)
     level = checked_fraction(level, "level")
     resamples = checked_resamples(resamples)
     workers = checked_whole(workers, "workers", MOST_WORKERS)
     seed = whole_seed(seed)
     report = reporter(progress)
-    keep: TwoColumns = "keep" if callable(measure) or asked.key == "accuracy" else "binary"
-    reading: Any = {
-        "kind": asked.view,
-        "two_columns": keep,
-        "cluster": cluster,
-    }
+    keep: TwoColumns = "keep" if callable(measure) or entry.key == "accuracy" else "binary"
     named = _named_models(dict.fromkeys(y_true) if _are_events(y_true, models) else models)
-    evidence = Evidence.several(y_true, named, rows, **reading)
-    settings: Any = {
-        "method": method,
-        "bins": bins,
-        "level": level,
-        "resamples": resamples,
-        "workers": workers,
-    }
-    return compare_of(evidence, measure, **settings, seed=seed, report=report, choose=True)
+    evidence = Evidence.several(
+        y_true, named, rows, kind=entry.view, two_columns=keep, cluster=cluster
+    )
+    return compare_of(
+        evidence,
+        measure,
+        method=method,
+        bins=bins,
+        level=level,
+        resamples=resamples,
+        workers=workers,
+        seed=seed,
+        report=report,
+        choose=True,
+    )
 
 
 def _chosen(
-    found: Comparison,
+    comparison: Comparison,
     models: Mapping[str, Evidence],
     measure: str | TallyMeasure,
     bins: BinsLike | None,
     seed: int,
 ) -> Estimate | None:
     """The measure of the best model, with limits that hold for all models together."""
-    if not found.better:
+    if not comparison.better:
         return None
-    best = (max if found.better == "more" else min)(
-        found.estimates, key=found.estimates.__getitem__
-    )
+    pick = max if comparison.better == "more" else min
+    best = pick(comparison.estimates, key=comparison.estimates.__getitem__)
     # Limits at level 1 − α/k hold for all k models together, so for the one that looks best, too.
     # The multiplier of the largest of k means is shorter, but fell to .91 where this kept .93.
-    each = 1 - (1 - found.level) / len(models)
+    model_level = 1 - (1 - comparison.level) / len(models)
     options: Any = {} if bins is None else {"bins": bins}
     with collected_warnings():  # the comparison has given them
-        questions = {"": measure}
-        estimate = estimates_of(
-            questions, models[best], level=each, floor=False, seed=seed, **options
-        )[""]
+        estimates = estimates_of(
+            {"": measure}, models[best], level=model_level, floor=False, seed=seed, **options
+        )
+    estimate = replace(estimates[""], level=comparison.level)
     if not estimate.bounded:
-        return replace(estimate, level=found.level)
-    how = f"{estimate.method}, at {100 * each:.5g} % for the best of {len(models)}"
-    return replace(estimate, level=found.level, method=how)
+        return estimate
+    method = f"{estimate.method}, at {100 * model_level:.5g} % for the best of {len(models)}"
+    return replace(estimate, method=method)
 
 
 def compare_of(
@@ -301,12 +301,12 @@ def compare_of(
 
     The best model has limits of its own only if one is to `choose`, since these take time.
     """
-    asked = _asked(measure, bins)
+    entry = _catalogued(measure, bins)
     method = _checked_method(method, measure)
-    if method == "bootstrap" and any(one.importance for one in models.values()):
+    if method == "bootstrap" and any(evidence.importance for evidence in models.values()):
         demand = "must count rows for `method='bootstrap'`, which draws them with equal probability"
         raise InputError("sample_weight", demand, "got sampling weights")
-    models = {name: one.expanded for name, one in models.items()}
+    models = {name: evidence.expanded for name, evidence in models.items()}
     first = next(iter(models.values()))
     n = first.units if first.cluster is None else first.cluster.size
     if len(models) > max(n, 10):
@@ -314,59 +314,52 @@ def compare_of(
         demand = "must be at most 10, or as many as there are rows"
         got = f"got {len(models):,} on {n:,} rows"
         raise InputError("models", demand, got, remedy=remedy)
-    if n < (
-        least := 3 if asked.key in _IN_CELLS else 2
-    ):  # the pair of two rows is one value, without a spread
-        raise InputError(
-            "y_true", f"must have at least {least} rows for the error of a difference", f"got {n}"
-        )
+    fewest = 3 if entry.key in _IN_CELLS else 2  # the pair of two rows is one value, without spread
+    if n < fewest:
+        demand = f"must have at least {fewest} rows for the error of a difference"
+        raise InputError("y_true", demand, f"got {n}")
     first.warn_one_class()
     rule = None if bins is None else blind_to_labels(as_rule(bins))
     if rule is not None:
         warn_few_rows(n, rule)
     estimates = {}
-    for name, one in models.items():
+    for name, evidence in models.items():
         with model_context(name):
-            if asked.key in _IN_CELLS:
-                estimates[name] = _squared_error(one, rule, root=asked.key == "l2")
-            elif asked.key in _WITH_INFLUENCES:
-                estimates[name] = _mean_loss(one, asked.key)
+            if entry.key in _IN_CELLS:
+                estimates[name] = _squared_error(evidence, rule, root=entry.key == "l2")
+            elif entry.key in _WITH_INFLUENCES:
+                estimates[name] = _mean_loss(evidence, entry.key)
             else:
-                estimates[name] = _own_measure(one, partial(asked.function, **asked.preset))
-    pairs = list(combinations(estimates, 2))
+                function = partial(entry.function, **entry.preset)
+                estimates[name] = _own_measure(evidence, function)
+    names = list(combinations(estimates, 2))
+    pairs = {}
     if method == "bootstrap":
-        _check_resamples(resamples, len(pairs), level)
-        values = [each.resampled for each in estimates.values()]
-        columns = bootstrap.paired_resamples(
-            values, first.units, resamples, seed, workers, report
-        ).T
-        drawn = dict(zip(estimates, columns, strict=True))
-        found = {
-            (a, b): _by_resamples(estimates[a].value - estimates[b].value, drawn[a] - drawn[b])
-            for a, b in pairs
-        }
+        _check_resamples(resamples, len(names), level)
+        values = [estimate.resampled for estimate in estimates.values()]
+        draws = bootstrap.paired_resamples(values, first.units, resamples, seed, workers, report)
+        drawn = dict(zip(estimates, draws.T, strict=True))
+        for a, b in names:
+            difference = estimates[a].value - estimates[b].value
+            pairs[a, b] = _by_resamples(difference, drawn[a] - drawn[b])
     else:
         weight = first.need_rows("").w
-        found = {
-            (a, b): _by_influence(estimates[a], estimates[b], first.cluster, weight)
-            for a, b in pairs
-        }
-    about: Any = {
-        "level": level,
-        "method": method,
-        "n": n,
-        "name": asked.name,
-        "better": asked.better,
-    }
+        for a, b in names:
+            pairs[a, b] = _by_influence(estimates[a], estimates[b], first.cluster, weight)
+    bins_used = dict.fromkeys(estimate.bins for estimate in estimates.values() if estimate.bins)
     comparison = Comparison(
-        measure=asked.key if isinstance(measure, str) else measure_name(measure),
-        pairs=with_adjustment(found, level),
-        estimates={name: each.value for name, each in estimates.items()},
+        measure=entry.key if isinstance(measure, str) else measure_name(measure),
+        pairs=with_adjustment(pairs, level),
+        estimates={name: estimate.value for name, estimate in estimates.items()},
+        level=level,
+        method=method,
+        n=n,
         clusters=None if first.cluster is None else first.units,
-        bins=", ".join(dict.fromkeys(each.bins for each in estimates.values() if each.bins)),
+        bins=", ".join(bins_used),
         multiplicity=multiplicity(f"{len(estimates)} models", len(pairs), level),
         assumptions=" ".join([_assumptions(first, method, resamples), *first.notes]),
-        **about,
+        name=entry.name,
+        better=entry.better,
     )
     if not choose:
         return comparison
@@ -375,14 +368,13 @@ def compare_of(
 
 def require_same_rows(models: Mapping[str, Evidence]) -> None:
     """Raise unless two assessments are of the same labels, row by row."""
-    (name, first), *others = (
-        (name, one.need_rows("A comparison needs rows")) for name, one in models.items()
+    (first_name, first), *rest = (
+        (name, evidence.need_rows("A comparison needs rows")) for name, evidence in models.items()
     )
-    for other, rows in others:
+    for name, rows in rest:
         if rows.y.shape != first.y.shape:
-            raise InputError(
-                other, "must have the same rows", f"{rows.n:,} rows beside {first.n:,} of {name!r}"
-            )
+            got = f"{rows.n:,} rows beside {first.n:,} of {first_name!r}"
+            raise InputError(name, "must have the same rows", got)
 
 
 def _are_events(y_true: Any, models: Any) -> bool:
@@ -412,118 +404,153 @@ def _named_models(models: Any) -> Mapping[str, Any]:
     return named
 
 
-def _asked(measure: Any, bins: BinsLike | None) -> Measure:
+def _catalogued(measure: Any, bins: BinsLike | None) -> Measure:
     """The measure in the catalogue, in these bins; a function of the user has no key."""
-    if callable(measure):
-        known = next((one for one in MEASURES.values() if one.function is measure), None)
-        name, better = (measure_name(measure), "") if known is None else (known.name, known.better)
-        found = Measure("", name, "", "", "", measure, biased, better=better)  # type: ignore[arg-type]  # as there
-    else:
-        key = ALIASES.get(measure, measure) if isinstance(measure, str) else ""
-        if key not in MEASURES:
-            own = "" if isinstance(measure, str) else "a function of a Tally, or "
-            demand = f"must be {own}one of {', '.join(MEASURES)}"
-            raise InputError(
-                "measure", demand, f"got {measure!r}", remedy=did_you_mean(measure, tuple(MEASURES))
-            )
-        found = MEASURES[key]
-    if bins is None or found.key in _IN_CELLS:
-        return found
-    if not found.bins:
-        raise InputError(
-            "bins", "needs a measure in bins, by its name, such as 'ece'", f"{found.name} has none"
-        )
-    return found._replace(preset=found.asked(as_rule(bins)).keywords)  # type: ignore[union-attr]  # it has bins
+    entry = _function_entry(measure) if callable(measure) else _named_entry(measure)
+    if bins is None or entry.key in _IN_CELLS:
+        return entry
+    if not entry.bins:
+        demand = "needs a measure in bins, by its name, such as 'ece'"
+        raise InputError("bins", demand, f"{entry.name} has none")
+    in_bins = entry.asked(as_rule(bins))
+    assert isinstance(in_bins, partial)
+    return entry._replace(preset=in_bins.keywords)
+
+
+def _function_entry(function: Any) -> Measure:
+    """A function of the user as a measure; one of ours has the name and direction of its entry."""
+    name = measure_name(function)
+    better = ""
+    for entry in MEASURES.values():
+        if entry.function is function:
+            name = entry.name
+            better = entry.better
+            break
+    return Measure(
+        key="",
+        name=name,
+        definition="",
+        meaning="",
+        brief="",
+        function=function,
+        limits=biased,
+        better=better,  # type: ignore[arg-type]  # as in the catalogue
+    )
+
+
+def _named_entry(measure: Any) -> Measure:
+    """The entry of a name, or an error."""
+    key = ALIASES.get(measure, measure) if isinstance(measure, str) else ""
+    if key in MEASURES:
+        return MEASURES[key]
+    function = "" if isinstance(measure, str) else "a function of a Tally, or "
+    demand = f"must be {function}one of {', '.join(MEASURES)}"
+    remedy = did_you_mean(measure, tuple(MEASURES))
+    raise InputError("measure", demand, f"got {measure!r}", remedy=remedy)
 
 
 def _checked_method(method: Any, measure: Any) -> Literal["influence", "bootstrap"]:
-    known = isinstance(measure, str) and measure in _WITH_INFLUENCES
+    """The method, chosen by the measure if it is 'auto'."""
+    has_influences = isinstance(measure, str) and measure in _WITH_INFLUENCES
     if checked_word(method, "method", ("auto", "influence", "bootstrap")) == "auto":
-        if known:
+        if has_influences:
             return "influence"
         return "bootstrap"
-    if method == "influence" and not known:
-        what = repr(measure) if isinstance(measure, str) else "a measure of your own"
+    if method == "influence" and not has_influences:
+        name = repr(measure) if isinstance(measure, str) else "a measure of your own"
+        demand = f"must be 'bootstrap' for {name}, whose influences are unknown"
         remedy = "'squared_ece', 'brier' and 'log_loss', by name, need no bootstrap."
-        raise InputError(
-            "method", f"must be 'bootstrap' for {what}, whose influences are unknown", remedy=remedy
-        )
+        raise InputError("method", demand, remedy=remedy)
     return cast(Literal["influence", "bootstrap"], method)
 
 
 def _check_resamples(resamples: int, comparisons: int, level: float) -> None:
-    least = int(np.ceil(round(2 * comparisons / (1 - level), 6))) - 1
-    if resamples < least:
-        what = f"{number_of(comparisons)} at level {level:g}"
-        why = "so that at least one resample lies beyond each end of an interval"
-        raise InputError(
-            "resamples", f"must be at least {least:,} for {what}, {why}", f"got {resamples:,}"
-        )
+    """Raise if an interval would end beyond all resamples."""
+    fewest = int(np.ceil(round(2 * comparisons / (1 - level), 6))) - 1
+    if resamples < fewest:
+        reason = "so that at least one resample lies beyond each end of an interval"
+        tests = f"{number_of(comparisons)} at level {level:g}"
+        demand = f"must be at least {fewest:,} for {tests}, {reason}"
+        raise InputError("resamples", demand, f"got {resamples:,}")
 
 
 class _Estimate(NamedTuple):
-    """The measure of one model, its value in resamples and, for 'influence', the influence of each row."""
+    """The measure of one model, and its value in resamples."""
 
     value: float
     resampled: bootstrap.ResampledValue
     influence: Floats | None = None
+    """That of each row, for 'influence'."""
     residuals: BinnedResiduals | None = None
     bins: str = ""
 
 
-def _squared_error(one: Evidence, rule: BinRule | None, *, root: bool) -> _Estimate:
-    one.require_one("the squared error of a matrix")
-    top = one.sample
+def _squared_error(evidence: Evidence, rule: BinRule | None, *, root: bool) -> _Estimate:
+    """The debiased squared error, or its root, the l2 error."""
+    evidence.require_one("the squared error of a matrix")
+    top = evidence.sample
     # Other weights than counts.
     cells = cells_of_rows(top) if top.w is None else cells_of_rows(top).as_floats()
     rule = rule or default_rule(cells, top.y.size)
     u = np.asarray(top.y, dtype=np.float64) - np.asarray(top.p, dtype=np.float64)
-    residuals = BinnedResiduals(u, bin_numbers(top, rule, cells), one.cluster, top.w)
+    residuals = BinnedResiduals(u, bin_numbers(top, rule, cells), evidence.cluster, top.w)
     residuals.check()
     if root:
-        value = max(0.0, residuals.estimate) ** 0.5
         return _Estimate(
-            value, lambda count: max(0.0, residuals.resampled(count)) ** 0.5, bins=repr(rule)
+            value=max(0.0, residuals.estimate) ** 0.5,
+            resampled=lambda count: max(0.0, residuals.resampled(count)) ** 0.5,
+            bins=repr(rule),
         )
     return _Estimate(
-        residuals.estimate, residuals.resampled, residuals.influence(), residuals, repr(rule)
+        value=residuals.estimate,
+        resampled=residuals.resampled,
+        influence=residuals.influence(),
+        residuals=residuals,
+        bins=repr(rule),
     )
 
 
-def _mean_loss(one: Evidence, measure: str) -> _Estimate:
-    losses = _losses(one, measure)
-    w = one.matrix.w
-    cluster = one.cluster
+def _mean_loss(evidence: Evidence, measure: str) -> _Estimate:
+    """The Brier score or log loss, with its influence, the loss of each row."""
+    losses = _losses(evidence, measure)
+    w = evidence.matrix.w
+    cluster = evidence.cluster
     if not np.isfinite(losses).all():
-        assert one.position is not None
+        assert evidence.position is not None
         bad = ~np.isfinite(losses)
         demand = "must not be 0 for the observed label, where the log loss is infinite"
         got = f"it is in {int(bad.sum()):,} of {bad.size:,} rows, the first"
-        place = one.position[np.argmax(bad)]
+        place = evidence.position[np.argmax(bad)]
         remedy = "Keep scores off 0 and 1 (`np.clip(p, 1e-6, 1 - 1e-6)`), or use `measure='brier'`."
         raise InputError("y_prob", demand, got, place=Place(int(place)), remedy=remedy)
     if w is not None:
-        mean = float(np.average(losses, weights=w))
-        return _Estimate(mean, lambda count: math.nan, losses)  # noqa: ARG005  # weighted rows are never resampled
+        return _Estimate(
+            value=float(np.average(losses, weights=w)),
+            resampled=lambda count: math.nan,  # noqa: ARG005  # weighted rows are never resampled
+            influence=losses,
+        )
     sums = losses if cluster is None else np.bincount(cluster, losses)
     sizes = np.ones(losses.size) if cluster is None else np.bincount(cluster).astype(np.float64)
     # Not `@`: the threads of a linear algebra library cost far more than this sum.
     return _Estimate(
-        float(losses.mean()),
-        lambda count: float((count * sums).sum() / (count * sizes).sum()),
-        losses,
+        value=float(losses.mean()),
+        resampled=lambda count: float((count * sums).sum() / (count * sizes).sum()),
+        influence=losses,
     )
 
 
-def _losses(one: Evidence, measure: str) -> Floats:
+def _losses(evidence: Evidence, measure: str) -> Floats:
     """The loss of each row: over all its classes, or of the top label as a binary outcome."""
-    sample, top = one.matrix, one.sample  # the latter checks every value of a matrix
-    if one.view == "classwise":
+    sample = evidence.matrix
+    top = evidence.sample  # checks every value of a matrix
+    if evidence.view == "classwise":
         of_label = sample.p[np.arange(sample.y.size), sample.y].astype(np.float64)
         if measure == "brier":
             squares = np.einsum("ik,ik->i", sample.p, sample.p, dtype=np.float64)
-            summed = np.asarray(squares - of_label**2 + (1 - of_label) ** 2)
-            return summed / 2 if sample.p.shape[1] == 2 else summed  # two classes: the binary score
+            over_classes = np.asarray(squares - of_label**2 + (1 - of_label) ** 2)
+            if sample.p.shape[1] == 2:
+                return over_classes / 2  # the binary score
+            return over_classes
         with np.errstate(divide="ignore"):
             return np.asarray(-np.log(of_label)) + 0.0
     bins_of_rows(top, EqualWidth(1))  # checks every value of a vector
@@ -535,14 +562,16 @@ def _losses(one: Evidence, measure: str) -> Floats:
         return np.where(y, -np.log(p), -np.log1p(-p)) + 0.0
 
 
-def _own_measure(one: Evidence, measure: TallyMeasure) -> _Estimate:
-    tally = bootstrap.resampled_tally(one.matrix, "classwise" if one.view == "binary" else one.view)
-    cluster = one.cluster
+def _own_measure(evidence: Evidence, measure: TallyMeasure) -> _Estimate:
+    """A measure of a tally, which has no known influence."""
+    view = "classwise" if evidence.view == "binary" else evidence.view
+    tally = bootstrap.resampled_tally(evidence.matrix, view)
+    cluster = evidence.cluster
 
     def resampled(count: Ints) -> float:
         return measure_value(measure, tally(count if cluster is None else count[cluster]))
 
-    value = resampled(np.ones(one.units, dtype=np.int64))
+    value = resampled(np.ones(evidence.units, dtype=np.int64))
     if not np.isfinite(value):
         raise InputError("measure", "must be finite to be compared", f"it is {value}")
     return _Estimate(value, resampled)
@@ -562,28 +591,38 @@ def _by_influence(
     def interval(level: float) -> tuple[float, float]:
         return t_limits(difference, error, units - 1, level)
 
-    pvalue = (
-        2 * float(stdtr(units - 1, -abs(difference) / error)) if error else float(difference == 0)
-    )
+    pvalue = float(difference == 0)
+    if error:
+        pvalue = 2 * float(stdtr(units - 1, -abs(difference) / error))
     return PairDifference(difference, error, pvalue, interval)
 
 
 def _by_resamples(difference: float, drawn: Floats) -> PairDifference:
     """The difference judged by its resamples."""
-    interval = partial(centred_interval, difference, drawn)
     return PairDifference(
-        difference, float(drawn.std(ddof=1)), bootstrap.pvalue(difference, drawn), interval
+        value=difference,
+        error=float(drawn.std(ddof=1)),
+        pvalue=bootstrap.pvalue(difference, drawn),
+        interval=partial(centred_interval, difference, drawn),
     )
 
 
-def _assumptions(one: Evidence, method: str, resamples: int) -> str:
-    if one.cluster is None:
-        who = "Rows are paired and independent"
+def _assumptions(evidence: Evidence, method: str, resamples: int) -> str:
+    """What the comparison takes for granted, in a sentence."""
+    if evidence.cluster is None:
+        units = "rows"
+        design = "Rows are paired and independent"
     else:
-        who = "Rows are paired, clusters are independent"
-    units = "rows" if one.cluster is None else "clusters"
-    if one.matrix.w is not None:
-        who += ", weights are importance weights"
+        units = "clusters"
+        design = "Rows are paired, clusters are independent"
+    if evidence.matrix.w is not None:
+        design += ", weights are importance weights"
     if method == "influence":
-        return f"{who}; the difference is approximately normal (Student's t with {units} − 1 degrees of freedom)."
-    return f"{who}; {resamples:,} resamples of {units}, the same for all models, centred on the difference."
+        return (
+            f"{design}; the difference is approximately normal (Student's t with {units} − 1 "
+            "degrees of freedom)."
+        )
+    return (
+        f"{design}; {resamples:,} resamples of {units}, the same for all models, centred on the "
+        "difference."
+    )

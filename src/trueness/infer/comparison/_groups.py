@@ -2,20 +2,20 @@
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache, partial
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-
 from trueness._input.arguments import Seed, checked_word, whole_seed
 from trueness._keywords import suggests_keywords
-from trueness._level import checked_level
+from trueness._level import Level, checked_level
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.evidence import Evidence
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness.errors import InputError, OneClassWarning, collected_warnings, in_context
 from trueness.infer.comparison._pairs import PairDifference, multiplicity, with_adjustment
+from trueness.infer.group._segment_rows import event_rows, places_by_value
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.infer.limits._observed_expected import EffectiveEvents
 from trueness.infer.limits._slope import fit_line
@@ -179,28 +179,28 @@ def group_difference(
     level = checked_level(level)
     seed = whole_seed(seed)
     groups, cut = _groups(y_true, y_prob, by, rows)
-    of_group: dict[str, _Group] = {}
+    measured: dict[str, _Group] = {}
     with collected_warnings(OneClassWarning):  # a group of one class has limits, too
-        for name, one in groups.items():
+        for name, evidence in groups.items():
             with in_context(name):
-                of_group[name] = _MAKERS[measure](one, seed)
-        found = {
-            (a, b): _PAIRS[measure](of_group[a], of_group[b]) for a, b in combinations(of_group, 2)
+                measured[name] = _MAKERS[measure](evidence, seed)
+        pairs = {
+            (a, b): _PAIRS[measure](measured[a], measured[b]) for a, b in combinations(measured, 2)
         }
-    whole = next(iter(groups.values()))
-    notes = [note for note in (cut, *(group.note for group in of_group.values())) if note]
-    assumption = "Rows are independent, within groups and between them."
+    first = next(iter(groups.values()))
+    notes = ["Rows are independent, within groups and between them.", *first.notes, cut]
+    notes += [group.note for group in measured.values()]
     return Comparison(
         measure=measure,
-        pairs=with_adjustment(found, level),
-        estimates={name: group.estimate for name, group in of_group.items()},
+        pairs=with_adjustment(pairs, level),
+        estimates={name: group.estimate for name, group in measured.items()},
         level=level,
         method=_METHODS[measure],
-        n=sum(one.n for one in groups.values()),
+        n=sum(evidence.n for evidence in groups.values()),
         clusters=None,
         bins="",
-        multiplicity=multiplicity(f"{len(groups)} groups", len(found), level),
-        assumptions=" ".join(dict.fromkeys([assumption, *whole.notes, *notes])),
+        multiplicity=multiplicity(f"{len(groups)} groups", len(pairs), level),
+        assumptions=" ".join(dict.fromkeys(filter(None, notes))),
         name=_NAMES[measure],
         better="",
         compared="groups",
@@ -219,23 +219,17 @@ class _Group(NamedTuple):
 
 def _groups(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> tuple[dict[str, Evidence], str]:
     """The rows of each group, by name, and how numbers were cut into groups."""
-    evidence = Evidence.of(y_true, y_prob, rows)
-    if evidence.view != "binary":
-        remedy = "For one class against the rest pass its column as a vector."
-        demand = "must be the probability of an event, or have two columns"
-        got = f"got {len(evidence.classes or ())} classes"
-        raise InputError("y_prob", demand, got, remedy=remedy)
+    evidence = event_rows(y_true, y_prob, rows)
     if by is None:
         raise InputError("by", "must have a group for each row", "got None")
-    column, *others = evidence.columns(by, y_true)
-    if others:
-        raise InputError("by", "must be one column", f"got {1 + len(others)}")
+    column, *further_columns = evidence.columns(by, y_true)
+    if further_columns:
+        raise InputError("by", "must be one column", f"got {1 + len(further_columns)}")
     cells_of_rows(evidence.sample)  # checks every value
-    places = {name: np.flatnonzero(column.code == i) for i, name in enumerate(column.values)}
-    weighted = {name: place for name, place in places.items() if evidence.has_weight(place)}
-    if not 2 <= len(weighted) <= _MOST_GROUPS:
-        raise InputError("by", f"must have 2 to {_MOST_GROUPS} groups", f"got {len(weighted)}")
-    return {name: evidence.at(place) for name, place in weighted.items()}, column.note
+    places = dict(places_by_value(column, evidence))
+    if not 2 <= len(places) <= _MOST_GROUPS:
+        raise InputError("by", f"must have 2 to {_MOST_GROUPS} groups", f"got {len(places)}")
+    return {name: evidence.at(place) for name, place in places.items()}, column.note
 
 
 def _log_ratio(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # one form for all measures
@@ -245,9 +239,9 @@ def _log_ratio(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # one for
         raise InputError("y_prob", "must not all be 0", "no events are expected")
 
     def limits(alpha: float) -> tuple[float, float]:
-        found = events.limits(alpha / 2)
-        low = math.log(found.low) if found.low > 0 else -math.inf
-        return low, math.log(found.high)
+        ratio = events.limits(alpha / 2)
+        low = math.log(ratio.low) if ratio.low > 0 else -math.inf
+        return low, math.log(ratio.high)
 
     if events.value == 0:
         half = math.log(0.5 / (events.mean_score * events.rows))
@@ -257,6 +251,7 @@ def _log_ratio(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # one for
 
 
 def _slope(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # as above
+    """The calibration slope."""
     line = fit_line(group.cells)
     if line.rarer < _FEWEST:
         got = f"got {line.rarer:,.6g}"
@@ -272,15 +267,13 @@ def _slope(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # as above
 
 
 def _typical_error(group: Evidence, seed: int) -> _Group:
-    known: dict[float, tuple[float, float]] = {}
-
+    """The l2 error."""
     estimate = interval_of(group, seed=seed).estimate
 
+    @cache
     def limits(alpha: float) -> tuple[float, float]:
-        if alpha not in known:
-            low, high = interval_of(group, level=1 - alpha, seed=seed).hull
-            known[alpha] = (min(low, estimate), max(high, estimate))
-        return known[alpha]
+        low, high = interval_of(group, level=1 - alpha, seed=seed).hull
+        return min(low, estimate), max(high, estimate)
 
     return _Group(estimate, math.nan, limits)
 
@@ -318,18 +311,17 @@ def _smallest_excluded(interval: Callable[[float], tuple[float, float]]) -> floa
 
 
 def _pair(first: _Group, second: _Group) -> PairDifference:
-    def interval(alpha: float) -> tuple[float, float]:
-        return _mover(first, second, alpha)
-
+    """The difference of two groups whose limits take no time at any level."""
     return PairDifference(
-        first.estimate - second.estimate,
-        math.hypot(first.error, second.error),
-        _smallest_excluded(interval),
-        lambda level: interval(1 - level),
+        value=first.estimate - second.estimate,
+        error=math.hypot(first.error, second.error),
+        pvalue=_smallest_excluded(partial(_mover, first, second)),
+        interval=lambda level: _mover(first, second, Level(level).alpha),
     )
 
 
 def _pair_of_sets(first: _Group, second: _Group) -> PairDifference:
+    """The difference of two groups whose sets take long: at some levels only."""
     pvalue = 1.0
     for alpha in _ALPHAS:
         low, high = _mover(first, second, alpha)
@@ -338,10 +330,10 @@ def _pair_of_sets(first: _Group, second: _Group) -> PairDifference:
         pvalue = alpha
 
     return PairDifference(
-        first.estimate - second.estimate,
-        math.nan,
-        pvalue,
-        lambda level: _mover(first, second, round(1 - level, 12)),
+        value=first.estimate - second.estimate,
+        error=math.nan,
+        pvalue=pvalue,
+        interval=lambda level: _mover(first, second, Level(level).alpha),
     )
 
 

@@ -43,17 +43,20 @@ def paired_resamples(
         drawn: Floats = np.array(
             parallel_draws(draw, resamples, stream(seed, "resample"), workers, report)
         )
-    known = np.isfinite(drawn).all(axis=1)
-    if not known.any():
+    finite = np.isfinite(drawn).all(axis=1)
+    if not finite.any():
         raise InputError("measure", "must be finite in some resample", "it is in none")
-    if not known.all():
-        some = f"{int((~known).sum()):,} of {known.size:,} resamples, which were left out"
-        warn(f"The measure is not finite in {some}.", NoEstimateWarning)
-    return drawn[known]
+    if not finite.all():
+        left_out = f"{int((~finite).sum()):,} of {finite.size:,} resamples, which were left out"
+        warn(f"The measure is not finite in {left_out}.", NoEstimateWarning)
+    return drawn[finite]
 
 
 def pvalue(difference: float, drawn: Floats) -> float:
-    """The smallest 1 − level at which the centred interval of the resampled differences excludes zero; never 0."""
+    """The smallest 1 − level at which the interval of the resampled differences excludes zero.
+
+    The interval is centred on the difference; the p-value is never 0.
+    """
     rest = drawn - drawn.mean()
     # Values that are equal up to rounding count as equal.
     slack = 1e-12 * max(abs(difference), float(np.abs(rest).max()))
@@ -63,7 +66,10 @@ def pvalue(difference: float, drawn: Floats) -> float:
 
 
 def resampled_tally(sample: Sample, kind: Kind) -> Callable[[Ints], Tally]:
-    """The tally of a resample, from the number of copies of each row, without sorting the scores again."""
+    """The tally of a resample, from the number of copies of each row.
+
+    The scores are sorted only once.
+    """
     numbered = Sample(
         sample.y, sample.p, np.arange(1.0, sample.y.size + 1), sample.classes, sample.tolerance
     )
@@ -84,9 +90,8 @@ def _resampled_cells(part: Sample) -> Callable[[Ints], Cells]:
 
     def of_counts(count: Ints) -> Cells:
         drawn = count[row]
-        n, events = (
-            np.bincount(cell, v, score.size).astype(np.int64) for v in (drawn, drawn * event)
-        )
+        n = np.bincount(cell, drawn, score.size).astype(np.int64)
+        events = np.bincount(cell, drawn * event, score.size).astype(np.int64)
         kept = n > 0
         return Cells(score[kept], n[kept], n[kept], events[kept])
 

@@ -19,29 +19,48 @@ class PairDifference(NamedTuple):
 
 
 def with_adjustment(
-    found: Mapping[tuple[str, str], PairDifference], level: float
+    pairs: Mapping[tuple[str, str], PairDifference], level: float
 ) -> tuple[Difference, ...]:
-    """Every pair, with p-values adjusted by Holm's method and simultaneous limits by Bonferroni's."""
-    adjusted = holm(np.array([d.pvalue for d in found.values()]))
-    each = 1 - (1 - level) / len(found)
-    return tuple(
-        Difference(
-            *names, d.value, d.error, *d.interval(level), d.pvalue, float(p), *d.interval(each)
+    """Every pair, with p-values adjusted by Holm's method and simultaneous limits by Bonferroni's.
+
+    The pairs are keyed by the names of their first and second part.
+    """
+    adjusted = holm(np.array([pair.pvalue for pair in pairs.values()]))
+    pair_level = 1 - (1 - level) / len(pairs)
+    differences = []
+    for ((first, second), pair), adjusted_pvalue in zip(pairs.items(), adjusted, strict=True):
+        low, high = pair.interval(level)
+        simultaneous_low, simultaneous_high = pair.interval(pair_level)
+        difference = Difference(
+            first=first,
+            second=second,
+            difference=pair.value,
+            standard_error=pair.error,
+            low=low,
+            high=high,
+            pvalue=pair.pvalue,
+            adjusted_pvalue=float(adjusted_pvalue),
+            simultaneous_low=simultaneous_low,
+            simultaneous_high=simultaneous_high,
         )
-        for (names, d), p in zip(found.items(), adjusted, strict=True)
-    )
+        differences.append(difference)
+    return tuple(differences)
 
 
 def multiplicity(compared: str, m: int, level: float) -> str:
-    """What was done about the number of pairs; `compared` is how many things of which kind there are."""
+    """What was done about the number of pairs; `compared` says what was compared, "3 models"."""
     if m == 1:
         return "One comparison: nothing to adjust for."
+    pair_level = 1 - (1 - level) / m
     return (
-        f"{number_of(m)} of {compared}: adjusted p-values by Holm's method; simultaneous intervals by "
-        f"Bonferroni's, each of level {100 * (1 - (1 - level) / m):.4g} %, so that all cover jointly with "
+        f"{number_of(m)} of {compared}: adjusted p-values by Holm's method; simultaneous intervals "
+        f"by Bonferroni's, each of level {100 * pair_level:.4g} %, so that all cover jointly with "
         f"probability {100 * level:g} %."
     )
 
 
 def number_of(comparisons: int) -> str:
-    return f"{comparisons:,} comparison{'' if comparisons == 1 else 's'}"
+    """The number of comparisons in words."""
+    if comparisons == 1:
+        return "1 comparison"
+    return f"{comparisons:,} comparisons"

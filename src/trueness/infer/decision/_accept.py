@@ -1,9 +1,9 @@
-"""`accept_threshold`: the lowest confidence from which on answers may be accepted, with a guarantee."""
+"""`accept_threshold`: the lowest confidence at which answers may be accepted, with a guarantee."""
 
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import bdtr
@@ -26,15 +26,23 @@ from trueness.results import AcceptThreshold
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, Missing, WeightType
 
 _STARTS = 5
+"""Sequences of tests, which share the error rate. A single one, from the most confident rows down,
+fails early when a few confident answers are wrong."""
 _CANDIDATES = 40
-"""Quantiles of the confidence that are tried with a judge; labels have no say in them."""
+"""Quantiles of the confidence that are tried with a judge; they do not depend on labels."""
 _EXPECTED_ERRORS = 20
-"""With fewer human errors to be expected a judge gained nothing in simulations (15), with twice as
-many it did (40)."""
-_Found: TypeAlias = tuple[int, float, float]
-"""The place of a threshold among the scores, the rows that it accepts, and the share of right
-answers, or of events."""
+"""In simulations a judge gained nothing with 15 expected human errors, and something with 40."""
 _NAMES = Wording({"y_true": "`correct`", "y_prob": "`confidence`"})
+
+
+class _Cut(NamedTuple):
+    """A threshold among the distinct scores."""
+
+    place: int
+    accepted: float
+    """Rows with at least this score."""
+    observed: float
+    """The share of right answers among them; for the recall, of events that are kept."""
 
 
 @suggests_keywords
@@ -60,7 +68,7 @@ def accept_threshold(
     percent: bool = False,
     ignore_index: int | None = None,
 ) -> AcceptThreshold:
-    r"""The lowest confidence from which on answers are right often enough, certified.
+    r"""The lowest confidence at which answers are right often enough, certified.
 
     Parameters
     ----------
@@ -195,35 +203,50 @@ def accept_threshold(
 
 
 def threshold_of(evidence: Evidence, goal: float, level: float, criterion: str) -> AcceptThreshold:
-    """The certified threshold of evidence that holds one score per row, and weights that count rows."""
+    """The certified threshold for one score per row and weights that count rows."""
     (part,) = evidence.cells_at_means
-    some = part.weight > 0
+    present = part.weight > 0
     score, n, events = (
-        np.asarray(v[some], dtype=np.float64) for v in (part.score, part.weight, part.events)
+        np.asarray(sums[present], dtype=np.float64)
+        for sums in (part.score, part.weight, part.events)
     )
-    size = 1 if evidence.cluster is None else int(np.bincount(evidence.cluster).max())
-    found, needed = (
-        _recall(n, events, goal, level)
-        if criterion == "recall"
-        else _right(n, events, goal, level, size)
+    if criterion == "recall":
+        cut, needed = _recall(n, events, goal, level)
+    else:
+        cut, needed = _right(n, events, goal, level, _largest_cluster(evidence.cluster))
+    total = float(n.sum())
+    accepted = 0.0 if cut is None else cut.accepted
+    low, high = clopper_pearson(accepted, total, level)
+    return AcceptThreshold(
+        threshold=math.nan if cut is None else float(score[cut.place]),
+        coverage=accepted / total,
+        coverage_low=float(low),
+        coverage_high=float(high),
+        certified=cut is not None,
+        observed=math.nan if cut is None else cut.observed,
+        accepted=round(accepted),
+        n=round(total),
+        accuracy=goal,
+        level=level,
+        criterion=criterion,
+        rows_needed=needed,
     )
-    threshold, accepted, observed = (
-        (math.nan, 0.0, math.nan) if found is None else (float(score[found[0]]), *found[1:])
-    )
-    coverage, low, high = (
-        float(x) for x in (accepted / n.sum(), *clopper_pearson(accepted, n.sum(), level))
-    )
-    asked = (round(accepted), round(n.sum()), goal, level, criterion, needed)
-    return AcceptThreshold(threshold, coverage, low, high, found is not None, observed, *asked)
+
+
+def _largest_cluster(cluster: Ints | None) -> int:
+    """Rows of the largest cluster; 1 if rows are independent."""
+    if cluster is None:
+        return 1
+    return int(np.bincount(cluster).max())
 
 
 def _right(
     n: Floats, events: Floats, goal: float, level: float, size: int
-) -> tuple[_Found | None, int | None]:
-    """The lowest threshold from which on answers are right: candidates go down from the highest score.
+) -> tuple[_Cut | None, int | None]:
+    """The lowest threshold above which answers are right often enough; without one, rows needed.
 
-    As if rows came in clusters of the largest size, each all right or all wrong: the fewest
-    independent answers.
+    Candidates go down from the highest score. Rows count as if all clusters had this size and were
+    all right or all wrong, which leaves the fewest independent answers.
     """
     accepted = np.cumsum(n[::-1])
     errors = np.cumsum((n - events)[::-1])
@@ -232,20 +255,19 @@ def _right(
     alpha = (1 - level) / _STARTS
     if goal == 1:
         return None, None
-    fewest = math.ceil(
-        math.log(alpha) / math.log(goal)
-    )  # without an error that many rows are enough
-    found = _lowest(
-        bdtr(np.minimum(wrong, units), units.astype(np.int64), 1 - goal) <= alpha, units, fewest
-    )
-    if found is None:
+    fewest = _fewest_rows(alpha, goal)
+    pvalue = bdtr(np.minimum(wrong, units), units.astype(np.int64), 1 - goal)
+    last = _lowest(pvalue <= alpha, units, fewest)
+    if last is None:
         needed = _rows_needed(units, wrong, goal, alpha, fewest)
         return None, needed and max(needed * size, round(1.1 * accepted[-1]) + 1)
-    return (
-        n.size - 1 - found,
-        float(accepted[found]),
-        float(1 - errors[found] / accepted[found]),
-    ), None
+    rate = float(1 - errors[last] / accepted[last])
+    return _Cut(n.size - 1 - last, float(accepted[last]), rate), None
+
+
+def _fewest_rows(alpha: float, goal: float) -> int:
+    """Rows that are enough if none of them is wrong."""
+    return math.ceil(math.log(alpha) / math.log(goal))
 
 
 def _lowest(passes: Bools, accepted: Floats, fewest: int) -> int | None:
@@ -263,10 +285,10 @@ def _lowest(passes: Bools, accepted: Floats, fewest: int) -> int | None:
 def _rows_needed(
     accepted: Floats, errors: Floats, goal: float, alpha: float, fewest: int
 ) -> int | None:
-    """Rows with which the most promising share would be certified, if its observed error rate is the true one."""
+    """Rows that would certify the most promising share, if its true error rate is the observed."""
     needed: list[float] = []
-    some = np.unique(np.linspace(0, accepted.size - 1, 200).astype(np.int64))
-    for m, k in zip(accepted[some].tolist(), errors[some].tolist(), strict=True):
+    tried = np.unique(np.linspace(0, accepted.size - 1, 200).astype(np.int64))
+    for m, k in zip(accepted[tried].tolist(), errors[tried].tolist(), strict=True):
         rate = (k + 0.5) / (m + 1) if errors[-1] else 0.0
         if m and rate < 1 - goal:
             size = float(fewest)
@@ -278,23 +300,24 @@ def _rows_needed(
     return None
 
 
-def _recall(
-    n: Floats, events: Floats, goal: float, level: float
-) -> tuple[_Found | None, int | None]:
-    """The highest threshold that keeps the events: candidates go up from the lowest score."""
+def _recall(n: Floats, events: Floats, goal: float, level: float) -> tuple[_Cut | None, int | None]:
+    """The highest threshold that keeps the events; without one, the rows needed.
+
+    Candidates go up from the lowest score.
+    """
     positives = float(events.sum())
     total = float(n.sum())
     if positives == 0:
         raise InputError("y_true", "must have an event for the recall", "there is none")
     missed = np.cumsum(events) - events
     below = np.cumsum(n) - n
-    passes = bdtr(missed, round(positives), 1 - goal) <= 1 - level if goal < 1 else missed < 0
+    if goal == 1:
+        return None, None
+    passes = bdtr(missed, round(positives), 1 - goal) <= 1 - level
     last = int(np.append(np.flatnonzero(~passes), passes.size)[0]) - 1
     if last < 0:
-        return None, math.ceil(
-            math.log(1 - level) / math.log(goal) * total / positives
-        ) if goal < 1 else None
-    return (last, total - float(below[last]), 1 - float(missed[last]) / positives), None
+        return None, math.ceil(math.log(1 - level) / math.log(goal) * total / positives)
+    return _Cut(last, total - float(below[last]), 1 - float(missed[last]) / positives), None
 
 
 @dataclass(frozen=True)
@@ -320,9 +343,9 @@ def _read_answers(
     if isinstance(correct, Tally | Sketch | Binned):
         raise InputError(argument, "needs the rows", f"got a {type(correct).__name__}")
     pos_label = rows.pop("pos_label", None)
-    others = [name for name, value in rows.items() if value is not None]
-    if others:
-        raise InputError(others[0], f"must be left out with `{argument}`")
+    for name, value in rows.items():
+        if value is not None:
+            raise InputError(name, f"must be left out with `{argument}`")
     refuse_shuffled_index(correct, {"confidence": confidence, "judge": judge})
     right = zero_one(correct, "correct", gaps=judge is not None, pos_label=pos_label)
     n = right.size
@@ -356,14 +379,15 @@ def _units(unit: Any, n: int) -> Ints:
 
 
 def _together(rows: _Answers, unit: Ints) -> _Answers:
-    """An answer is right if all of its rows are, and as confident as the least confident of them."""
+    """An answer is right if all of its rows are, and as confident as its least confident row."""
     answers = int(unit.max()) + 1
-    least = np.full((3, answers), np.inf)
-    for place, values in zip(least, (rows.right, rows.confidence, rows.judge), strict=True):
-        np.fmin.at(place, unit, values)
+    right, confidence, judge = np.full((3, answers), np.inf)
+    np.fmin.at(right, unit, rows.right)
+    np.fmin.at(confidence, unit, rows.confidence)
+    np.fmin.at(judge, unit, rows.judge)
     # An answer is labelled if all of its rows are: which rows humans skipped must not decide.
     incomplete = np.bincount(unit, np.isnan(rows.right), answers) > 0
-    right = np.where(incomplete, np.nan, least[0])
+    right[incomplete] = np.nan
     if np.isnan(right).all():
         raise InputError("correct", "must have labels of all rows of at least one unit", "got none")
     codes = None
@@ -376,7 +400,7 @@ def _together(rows: _Answers, unit: Ints) -> _Answers:
                 "cluster", "must be the same in all rows of a unit", torn, "rows differ, the first"
             )
         codes = np.unique(codes, return_inverse=True)[1].reshape(-1)
-    return _Answers(right, least[1], least[2], codes, "answer")
+    return _Answers(right, confidence, judge, codes, "answer")
 
 
 def _with_judge(rows: _Answers, goal: float, level: float, criterion: str) -> AcceptThreshold:
@@ -392,52 +416,55 @@ def _with_judge(rows: _Answers, goal: float, level: float, criterion: str) -> Ac
     cluster = None
     if rows.cluster is not None:
         cluster = np.unique(rows.cluster[rows.known], return_inverse=True)[1].reshape(-1)
-    size = 1 if cluster is None else int(np.bincount(cluster).max())
     right = rows.right[rows.known]
     score, code = np.unique(rows.confidence[rows.known], return_inverse=True)
     n = np.bincount(code).astype(np.float64)
-    found, needed = _right(n, np.bincount(code, right).astype(np.float64), goal, level, size)
+    n_right = np.bincount(code, right).astype(np.float64)
+    cut, needed = _right(n, n_right, goal, level, _largest_cluster(cluster))
     note = (
         f"Humans alone: {expected:.3g} human errors can be expected at this accuracy, and a judge "
         f"helps from about {_EXPECTED_ERRORS} on."
     )
-    threshold = math.nan if found is None else float(score[found[0]])
-    observed = math.nan if found is None else found[2]
+    threshold = math.nan
+    observed = math.nan
+    if cut is not None:
+        threshold = float(score[cut.place])
+        observed = cut.observed
     return _of_all_rows(rows, threshold, observed, goal, level, criterion, needed, note)
 
 
 def _judged(rows: _Answers, goal: float, level: float, criterion: str) -> AcceptThreshold:
     """The five sequences over label-blind candidates, with prediction-powered p-values."""
+    if goal == 1:
+        return _of_all_rows(rows, math.nan, math.nan, goal, level, criterion, None, "")
     order = np.argsort(-rows.confidence, kind="stable")
     score = rows.confidence[order]
     ends = np.flatnonzero(np.append(score[1:] < score[:-1], True))
     if ends.size > _CANDIDATES:
         wanted = np.arange(1, _CANDIDATES + 1) / _CANDIDATES * score.size
         ends = np.unique(ends[np.searchsorted(ends + 1, np.floor(wanted))])
-    known = rows.known[order]
+    labelled = rows.known[order]
     wrong = 1 - rows.right[order]
     doubted = 1 - rows.judge[order]
-    size = 1 if rows.cluster is None else int(np.bincount(rows.cluster[rows.known]).max())
+    size = _largest_cluster(None if rows.cluster is None else rows.cluster[rows.known])
     alpha = (1 - level) / _STARTS
     pvalue = np.ones(ends.size)
     error = np.full(ends.size, np.nan)
     for i, end in enumerate(ends.tolist()):
-        inside = known[: end + 1]
-        if inside.any() and goal < 1:
-            found = judged_rate_at(
+        inside = labelled[: end + 1]
+        if inside.any():
+            rate = judged_rate_at(
                 y=wrong[: end + 1][inside],
                 judge=doubted[: end + 1][inside],
                 judge_mean=float(doubted[: end + 1].mean()),
                 n_all=end + 1,
                 rate=1 - goal,
             )
-            error[i] = found.value
-            pvalue[i] = found._replace(rows=found.rows / size).below(1 - goal)
-    labels = np.cumsum(known)[ends].astype(np.float64)
-    errors = np.cumsum(np.where(known, wrong, 0.0))[ends]
-    if goal == 1:
-        return _of_all_rows(rows, math.nan, math.nan, goal, level, criterion, None, "")
-    fewest = math.ceil(math.log(alpha) / math.log(goal))
+            error[i] = rate.value
+            pvalue[i] = rate._replace(rows=rate.rows / size).below(1 - goal)
+    labels = np.cumsum(labelled)[ends].astype(np.float64)
+    errors = np.cumsum(np.where(labelled, wrong, 0.0))[ends]
+    fewest = _fewest_rows(alpha, goal)
     units = np.floor(labels / size)
     last = _lowest(pvalue <= alpha, units, fewest)
     if last is None:

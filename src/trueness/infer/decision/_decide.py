@@ -1,8 +1,12 @@
-"""What decisions at the threshold that costs imply cost, and what no increasing map of the scores could save."""
+"""The cost of decisions at the threshold that costs imply, and how much recalibration could save.
+
+:func:`decision_certificate` bounds what any increasing map of the scores could save.
+"""
 
 import math
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
@@ -21,6 +25,7 @@ from trueness._tally.rows_or_sums import row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
+from trueness.infer.decision._policy_gate import few_clusters
 from trueness.infer.limits._limits import Limits
 from trueness.infer.limits._row_means import (
     mean_row_limits,
@@ -45,7 +50,10 @@ class _Rows(NamedTuple):
 
     @classmethod
     def of(cls, evidence: Evidence, score: Floats, rng: np.random.Generator) -> "_Rows":
-        """Rows, or whole clusters, are dealt to folds by content: neither their order nor names of clusters count."""
+        """Rows, or whole clusters, are dealt to folds by content.
+
+        Neither the order of rows nor the names of clusters matter.
+        """
         clustered = evidence.in_clusters
         if clustered is not None:
             fold = rng.permutation(clustered.clusters)[clustered.cluster] % _FOLDS
@@ -61,11 +69,9 @@ class _Rows(NamedTuple):
         """The number of rows, and of events, of each score in each fold."""
         cell = self.place * _FOLDS + self.fold
         size = n_scores * _FOLDS
-        n = np.bincount(cell, minlength=size)
-        events = np.bincount(cell, self.y, size)
-        return n.astype(np.float64).reshape(-1, _FOLDS), events.astype(np.float64).reshape(
-            -1, _FOLDS
-        )
+        n = np.bincount(cell, minlength=size).astype(np.float64)
+        events = np.bincount(cell, self.y, size).astype(np.float64)
+        return n.reshape(-1, _FOLDS), events.reshape(-1, _FOLDS)
 
 
 class _Costs(NamedTuple):
@@ -88,17 +94,13 @@ class _Costs(NamedTuple):
 
     def estimate(self, name: str, act: Bools) -> Estimate:
         """The mean cost with limits of acting on some scores, or on some in each fold."""
-        n, acted, found = (
-            float(total) for total in (self.n.sum(), self.n[act].sum(), self.events[act].sum())
-        )
-        false_positives = acted - found
-        false_negatives = float(self.events.sum()) - found
+        n = float(self.n.sum())
+        true_positives = float(self.events[act].sum())
+        false_positives = float(self.n[act].sum()) - true_positives
+        false_negatives = float(self.events.sum()) - true_positives
         value = (false_positives * self.fp + false_negatives * self.fn) / n
         limits = self.limits(act, false_positives, false_negatives)
-        low = min(limits.low, value)
-        high = max(min(limits.high, max(self.fp, self.fn)), value)
-        how = (limits.method, round(n), "Mean cost per row.", limits.standard_error)
-        return Estimate(name, value, low, high, self.level, *how)
+        return _mean_cost(name, value, limits, max(self.fp, self.fn), self.level, round(n))
 
     def limits(self, act: Bools, false_positives: float, false_negatives: float) -> Limits:
         """Limits of the mean cost.
@@ -114,31 +116,28 @@ class _Costs(NamedTuple):
             high = self.fp * (1 - rate.low)
             return Limits(low, high, rate.method, self.fp * rate.standard_error)
         if acted == 0:
-            return Limits(
-                self.fn * rate.low, self.fn * rate.high, rate.method, self.fn * rate.standard_error
-            )
+            low = self.fn * rate.low
+            high = self.fn * rate.high
+            return Limits(low, high, rate.method, self.fn * rate.standard_error)
         surprise = (acted * self.fp + (n - acted) * self.fn) / n
         if cluster is None:
-            counts = np.array(
-                [false_positives, false_negatives, n - false_positives - false_negatives]
-            )
-            return mean_value_limits(
-                np.array([self.fp, self.fn, 0.0]), counts, surprise, self.level
-            )
+            correct = n - false_positives - false_negatives
+            counts = np.array([false_positives, false_negatives, correct])
+            costs = np.array([self.fp, self.fn, 0.0])
+            return mean_value_limits(costs, counts, surprise, self.level)
         y, place, fold, _ = self.rows
-        losses = np.where(
-            act[place] if act.ndim == 1 else act[place, fold], self.fp * (1 - y), self.fn * y
-        )
+        row_act = act[place] if act.ndim == 1 else act[place, fold]
+        losses = np.where(row_act, self.fp * (1 - y), self.fn * y)
         return mean_row_limits(losses, surprise, self.level, None, cluster)
 
     def walk(self, n: Any, events: Any) -> Floats:
-        """The cost of acting from each score on, and of acting never, less that of acting always."""
+        """The cost of acting from each score on, then never, less that of always acting."""
         return np.concatenate([[0.0], np.cumsum((self.fp + self.fn) * events - self.fp * n)])
 
     def best_cut(self, score: Floats, n: Floats, events: Floats) -> float:
-        """The cheapest threshold: a score, or more than 1 to act never.
+        """The cheapest threshold: a score, or more than 1 to never act.
 
-        The one nearest to that of the costs.
+        Of several, the one nearest to the threshold that the costs imply.
         """
         cost = self.walk(n, events)
         cuts = np.append(score, math.nextafter(1, 2))
@@ -149,11 +148,30 @@ class _Costs(NamedTuple):
         """Decisions on each score in each fold by the best threshold of the other folds."""
         best = np.zeros(self.n.shape, dtype=bool)
         for k in range(_FOLDS):
-            n, events = (v.sum(axis=1) - v[:, k] for v in (self.n, self.events))
-            some = n > 0
-            if some.any():
-                best[:, k] = self.score >= self.best_cut(self.score[some], n[some], events[some])
+            n = self.n.sum(axis=1) - self.n[:, k]
+            events = self.events.sum(axis=1) - self.events[:, k]
+            present = n > 0
+            if present.any():
+                cut = self.best_cut(self.score[present], n[present], events[present])
+                best[:, k] = self.score >= cut
         return best
+
+
+def _mean_cost(
+    name: str, value: float, limits: Limits, largest: float, level: float, n: int
+) -> Estimate:
+    """The mean cost of rows, each of which costs at most `largest`."""
+    return Estimate(
+        measure=name,
+        value=value,
+        low=min(limits.low, value),
+        high=max(min(limits.high, largest), value),
+        level=level,
+        method=limits.method,
+        n=n,
+        definition="Mean cost per row.",
+        standard_error=limits.standard_error,
+    )
 
 
 class Mended(NamedTuple):
@@ -167,29 +185,39 @@ def mended_costs(
     before: Evidence, after: Evidence | None, fp: float, fn: float, level: float
 ) -> Mended:
     """Costs of the same rows with their scores and with those of a map; nan without a map."""
-    names = "cost after recalibration", "cost of miscalibration"
-    what = "Mean cost less that after recalibration, on held-out rows."
+    definition = "Mean cost less that after recalibration, on held-out rows."
     if after is None:
-        note = "These rows are too few to fit a map."
-        nan = (math.nan, math.nan, math.nan, level, "", before.n)
-        return Mended(*(Estimate(name, *nan, what, note=note) for name in names))
-    rows = [_losses(evidence, fp, fn) for evidence in (before, after)]
+        missing = Estimate(
+            measure="cost after recalibration",
+            value=math.nan,
+            low=math.nan,
+            high=math.nan,
+            level=level,
+            method="",
+            n=before.n,
+            definition=definition,
+            note="These rows are too few to fit a map.",
+        )
+        return Mended(missing, replace(missing, measure="cost of miscalibration"))
+    losses = _losses(before, fp, fn)
+    mended = _losses(after, fp, fn)
     cluster = before.expanded.cluster
-    n = rows[0].size
-    limits = mean_row_limits(rows[1], max(fp, fn), level, None, cluster)
-    value = float(rows[1].mean())
-    high = max(min(limits.high, max(fp, fn)), value)
-    cost = Estimate(
-        *(names[0], value, min(limits.low, value), high, level, limits.method, n),
-        "Mean cost per row.",
-        limits.standard_error,
-    )
-    difference = rows[0] - rows[1]
+    largest = max(fp, fn)
+    limits = mean_row_limits(mended, largest, level, None, cluster)
+    value = float(mended.mean())
+    cost = _mean_cost("cost after recalibration", value, limits, largest, level, mended.size)
+    difference = losses - mended
     paired = paired_limits(difference, level, cluster)
     saved = Estimate(
-        *(names[1], float(difference.mean()), paired.low, paired.high, level, paired.method, n),
-        what,
-        paired.standard_error,
+        measure="cost of miscalibration",
+        value=float(difference.mean()),
+        low=paired.low,
+        high=paired.high,
+        level=level,
+        method=paired.method,
+        n=losses.size,
+        definition=definition,
+        standard_error=paired.standard_error,
     )
     return Mended(cost, saved)
 
@@ -227,6 +255,7 @@ def decision_of(
         cost_fn=fn,
         level=level,
         n=evidence.n,
+        few_clusters=few_clusters(evidence),
     )
 
 
@@ -238,15 +267,17 @@ limit if larger."""
 
 
 class _Residuals(NamedTuple):
-    """Means over all rows for every distinct score, numbers of events and of others, effective number of rows."""
+    """Residuals y − p and numbers of rows, per distinct score; means are over all rows."""
 
     sum: Floats
-    square: Floats  # of (y − p)², times the size of the cluster: no variance of a sum over clusters is larger
+    square: Floats
+    """Of (y − p)², times the size of the cluster: bounds the variance of cluster sums."""
     score: Floats
     share: Floats
     events: Floats
-    others: Floats
+    non_events: Floats
     n: float
+    """The effective number of rows."""
 
 
 @suggests_keywords
@@ -385,45 +416,77 @@ def certificate_of(evidence: Evidence, level: float, method: str = "normal") -> 
     cells = _residuals(evidence)
     value = max(_largest_run(cells.sum), _largest_run(-cells.sum))
     high = max(_upper(cells, sign, level, method) for sign in (1, -1))
-    how = "empirical Bernstein" if method == "bernstein" else "normal, exact where events are few"
-    what = "Largest |mean of (label − score)| over the rows with scores in an interval."
-    high = max(min(high, 1.0), value)
-    about = (level, how, evidence.n, what)
+    name = "empirical Bernstein" if method == "bernstein" else "normal, exact where events are few"
     return Estimate(
-        "κ", value, 0.0, high, *about, note=evidence.note, ideal=0.0, kind=evidence.view
+        measure="κ",
+        value=value,
+        low=0.0,
+        high=max(min(high, 1.0), value),
+        level=level,
+        method=name,
+        n=evidence.n,
+        definition="Largest |mean of (label − score)| over the rows with scores in an interval.",
+        note=evidence.note,
+        ideal=0.0,
+        kind=evidence.view,
     )
 
 
 def _residuals(evidence: Evidence) -> _Residuals:
-    if evidence.rows is None or (evidence.cluster is None and evidence.whole):
-        (part,) = evidence.cells_at_means
-        if not part.whole:
-            raise InputError(
-                "y_true", "must have weights that count rows", "got sums with fractional weights"
-            )
-        some = part.weight > 0
-        p, n, e = (
-            np.asarray(v[some], dtype=np.float64) for v in (part.score, part.weight, part.events)
+    """From sums if rows are independent and weights count them, or else from the rows."""
+    if evidence.rows is not None and (evidence.cluster is not None or not evidence.whole):
+        return _residuals_of_rows(evidence)
+    (part,) = evidence.cells_at_means
+    if not part.whole:
+        raise InputError(
+            "y_true", "must have weights that count rows", "got sums with fractional weights"
         )
-        size = n.sum()
-        square = (e * (1 - p) ** 2 + (n - e) * p**2) / size**2
-        return _Residuals((e - n * p) / size, square, n * p / size, n / size, e, n - e, size)
+    present = part.weight > 0
+    p, n, events = (
+        np.asarray(sums[present], dtype=np.float64)
+        for sums in (part.score, part.weight, part.events)
+    )
+    total = n.sum()
+    return _Residuals(
+        sum=(events - n * p) / total,
+        square=(events * (1 - p) ** 2 + (n - events) * p**2) / total**2,
+        score=n * p / total,
+        share=n / total,
+        events=events,
+        non_events=n - events,
+        n=total,
+    )
+
+
+def _residuals_of_rows(evidence: Evidence) -> _Residuals:
+    """From rows in clusters, or with weights that do not count them."""
     _ = evidence.sums  # checks every value, and warns
-    known = evidence.expanded
-    y, p = (np.asarray(v, dtype=np.float64) for v in (known.sample.y, known.sample.p))
-    w = np.ones(y.size) if known.sample.w is None else np.asarray(known.sample.w, dtype=np.float64)
+    rows = evidence.expanded
+    y = np.asarray(rows.sample.y, dtype=np.float64)
+    p = np.asarray(rows.sample.p, dtype=np.float64)
+    w = np.ones(y.size) if rows.sample.w is None else np.asarray(rows.sample.w, dtype=np.float64)
     w = w / w.sum()
     r = y - p
     # (Σ of m residuals)² is at most m times the sum of their squares.
-    together = (
-        np.ones(y.size) if known.cluster is None else np.bincount(known.cluster)[known.cluster]
-    )
+    cluster_size: Floats = np.ones(y.size)
+    if rows.cluster is not None:
+        cluster_size = np.bincount(rows.cluster)[rows.cluster].astype(np.float64)
     # Few events are counted as if all clusters were as large as the largest, and alike inside.
-    size = float(together.max())
+    largest = float(cluster_size.max())
     code = np.unique(p, return_inverse=True)[1]
-    sums = [np.bincount(code, v) for v in (w * r, w**2 * r**2 * together, w * p, w)]
-    labels = [np.bincount(code, v) / size for v in (y, 1 - y)]
-    return _Residuals._make((*sums, *labels, 1 / float((w**2).sum()) / size))
+
+    def by_score(values: Floats) -> Floats:
+        return np.bincount(code, values).astype(np.float64)
+
+    return _Residuals(
+        sum=by_score(w * r),
+        square=by_score(w**2 * r**2 * cluster_size),
+        score=by_score(w * p),
+        share=by_score(w),
+        events=by_score(y) / largest,
+        non_events=by_score(1 - y) / largest,
+        n=1 / float((w**2).sum()) / largest,
+    )
 
 
 def _largest_run(values: Floats) -> float:
@@ -445,25 +508,35 @@ def _upper(cells: _Residuals, sign: int, level: float, method: str) -> float:
         more = 0.0
     best = 0.0 if method == "bernstein" else _largest_exact_end(cells, sign, level)
     if sums.size > _EVERY_INTERVAL:
-        # √V ≤ λV + 1/(4λ): for each λ the largest run of a sum, which is a convex function of λ.
-        rates = np.geomspace(0.5, 50, 25) / math.sqrt(float(square.sum()))
-        bound = cache(
-            lambda i: float(_largest_run(sums + z * rates[i] * square) + z / (4 * rates[i]))
-        )
-        return max(
-            best, bound(bisect_left(range(24), True, key=lambda i: bound(i) <= bound(i + 1))) + more
-        )
-    reached, variances = (np.concatenate([[0.0], np.cumsum(v)]) for v in (sums, square))
+        return max(best, _bound_on_ends(sums, square, z) + more)
+    reached = np.concatenate([[0.0], np.cumsum(sums)])
+    variances = np.concatenate([[0.0], np.cumsum(square)])
     # No interval from a score on has a larger end than this: most starts need not be tried.
     farthest = np.maximum.accumulate(reached[::-1])[::-1][1:] - reached[:-1]
     bound = farthest + z * np.sqrt(np.clip(variances[-1] - variances[:-1], 0, None))
     for i in np.argsort(-bound):
         if bound[i] <= best:
             break
-        total, variance = (v[i + 1 :] - v[i] for v in (reached, variances))
+        total = reached[i + 1 :] - reached[i]
+        variance = variances[i + 1 :] - variances[i]
         ends = total + z * np.sqrt(np.clip(variance - total**2 / cells.n, 0, None))
         best = max(best, float(ends.max()))
     return best + more
+
+
+def _bound_on_ends(sums: Floats, square: Floats, z: float) -> float:
+    """An upper bound of Σ + z·√V over all intervals, in linear time.
+
+    √V ≤ λV + 1/(4λ), so each of 25 values of λ gives a bound by the largest run of a sum; it is a
+    convex function of λ, and the smallest is found by bisection.
+    """
+    rates = np.geomspace(0.5, 50, 25) / math.sqrt(float(square.sum()))
+
+    @cache
+    def bound(i: int) -> float:
+        return float(_largest_run(sums + z * rates[i] * square) + z / (4 * rates[i]))
+
+    return bound(bisect_left(range(24), True, key=lambda i: bound(i) <= bound(i + 1)))
 
 
 def _largest_exact_end(cells: _Residuals, sign: int, level: float) -> float:
@@ -471,28 +544,31 @@ def _largest_exact_end(cells: _Residuals, sign: int, level: float) -> float:
 
     0 if there are none.
     """
-    rare, expected = (
-        (cells.events, cells.score) if sign > 0 else (cells.others, cells.share - cells.score)
-    )
+    rare = cells.events
+    expected = cells.score
+    if sign < 0:
+        rare = cells.non_events
+        expected = cells.share - cells.score
     # The upper limit of a rate of k events in n rows, for each small k.
-    few = np.minimum(np.arange(_FEW), cells.n)
-    limit = clopper_pearson(few, np.full(_FEW, cells.n), 2 * level - 1 if level > 0.5 else 0.5)[1]
+    two_sided = 2 * level - 1 if level > 0.5 else 0.5
+    small = np.minimum(np.arange(_FEW), cells.n)
+    limit = clopper_pearson(small, np.full(_FEW, cells.n), two_sided)[1]
     best = float(limit[0] - expected[rare == 0].min(initial=1.0))
     # The shortest interval with k events has the fewest expected; it starts and ends with an event.
-    at = np.flatnonzero(rare)
-    if at.size > _EVERY_INTERVAL:  # too many for few events to matter
+    place = np.flatnonzero(rare)
+    if place.size > _EVERY_INTERVAL:  # too many for few events to matter
         return max(best, 0.0)
-    counts = np.append(0.0, np.cumsum(rare[at]))
+    counts = np.append(0.0, np.cumsum(rare[place]))
     means = np.append(0.0, np.cumsum(expected))
-    start = np.arange(at.size)
+    start = np.arange(place.size)
     for k in range(_FEW):
         end = np.searchsorted(counts, counts[start] + k + 1e-9, side="right")
-        start = start[end <= at.size]
-        end = end[end <= at.size]
-        found = np.ceil(counts[end] - counts[start] - 1e-9)
-        some = found < _FEW
-        ends = (
-            limit[found[some].astype(np.int64)] - (means[at[end - 1] + 1] - means[at[start]])[some]
-        )
+        start = start[end <= place.size]
+        end = end[end <= place.size]
+        # Counts of rows in clusters are fractions: rounded up, against 1e-9 of rounding error.
+        events = np.ceil(counts[end] - counts[start] - 1e-9)
+        is_small = events < _FEW
+        predicted = means[place[end - 1] + 1] - means[place[start]]
+        ends = limit[events[is_small].astype(np.int64)] - predicted[is_small]
         best = max(best, float(ends.max(initial=0.0)))
     return best

@@ -23,8 +23,12 @@ from trueness.infer.decision._policy import Policy, PolicyLike
 from trueness.infer.decision._policy_gate import (
     Subject,
     baseline_scores,
+    few_clusters,
+    is_vague,
     policy_gate_of,
     rows_needed,
+    unknown_finding,
+    with_limits,
 )
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.infer.limits._ece import ece_limits_of
@@ -33,10 +37,6 @@ from trueness.infer.test._equivalence import TOO_GOOD, finest, margin, omnibus_o
 from trueness.results._gate import Finding, Gate, Quantity
 from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
-_FEW_ROWS = 20
-_GROSS_FACTOR = 2.0
-_GROSS_ERROR = 0.25
-"""Limits that allow the bound times this, and an error of at least this, show nothing."""
 Names: TypeAlias = tuple[str, str]
 """The names of a group and of a model, each perhaps empty."""
 About: TypeAlias = Callable[[Names], AbstractContextManager[Any]]
@@ -107,10 +107,10 @@ def gate(
         How far observed/expected events may be from 1: 0.1 allows 0.9 to 1.1.
     require : bool, default False
         Pass only what is shown to keep its bound, by :func:`equivalence_test`. By default a
-        quantity fails if it is shown to exceed its bound, or if there are too few rows to notice
-        even a gross excess. In either case labels that agree with the scores better than chance
-        allows fail, as those of the rows that fitted a map do (p ≤ 0.001; without `require`,
-        divided by the number of models and groups).
+        quantity fails if it is shown to exceed its bound, or if there are too few rows, or fewer
+        than 6 clusters, to notice even a gross excess. In either case labels that agree with the
+        scores better than chance allows fail, as those of the rows that fitted a map do (p ≤ 0.001;
+        without `require`, divided by the number of models and groups).
     bins : int, sequence of edges or bin rule, default 10
         Bins of the ECE; rules that depend on the labels are refused.
     by : array-like, mapping of columns or frame, optional
@@ -212,7 +212,7 @@ def gate(
         ignore_index,
     )
     if policy is not None:
-        given = {
+        beside = {
             "max_ece": max_ece is not None,
             "max_l2": max_l2 is not None,
             "oe_within": oe_within is not None,
@@ -221,7 +221,7 @@ def gate(
             "level": level != 0.95,
             "seed": seed != 0,
         }
-        for name, is_given in given.items():
+        for name, is_given in beside.items():
             if is_given:
                 raise InputError(name, "must not be given beside `policy`, which says it")
         return gate_by_policy(Policy.of(policy), y_true, y_prob, data, bins, cluster, rows)
@@ -274,9 +274,9 @@ def judge_by_policy(
     y_true: Any = None,
     bins: BinsLike = 10,
 ) -> Gate:
-    """Judge models, which were read, by a policy."""
-    bounds = checked_bounds(policy.max_ece, policy.max_l2, policy.oe_within, bins, others=True)
-    subjects = [Subject(name, one, baseline) for name, one in models.items()]
+    """Judge models by a policy."""
+    bounds = checked_bounds(policy.max_ece, policy.max_l2, policy.oe_within, bins, optional=True)
+    subjects = [Subject(name, evidence, baseline) for name, evidence in models.items()]
     return policy_gate_of(subjects, policy, data, y_true, _limits, bounds)
 
 
@@ -293,36 +293,38 @@ def _named(names: Names) -> Iterator[None]:
 def _groups(
     models: Mapping[str, Evidence], by: Any, y_true: Any
 ) -> Iterator[tuple[Names, Evidence]]:
+    """Every model in every group that has rows."""
     if by is None:
-        yield from ((("", name), one) for name, one in models.items())
+        for name, evidence in models.items():
+            yield ("", name), evidence
         return
     first = next(iter(models.values()))
     for column in first.columns(by, y_true):
         for code, value in enumerate(column.values):
-            some = np.flatnonzero(column.code == code)
-            if not first.has_weight(some):
+            rows = np.flatnonzero(column.code == code)
+            if not first.has_weight(rows):
                 continue
-            yield from (
-                ((f"{column.name} = {value}", name), one.at(some)) for name, one in models.items()
-            )
+            for name, evidence in models.items():
+                yield (f"{column.name} = {value}", name), evidence.at(rows)
 
 
 def checked_bounds(
-    max_ece: Any, max_l2: Any, oe_within: Any, bins: BinsLike = 10, *, others: bool = False
+    max_ece: Any, max_l2: Any, oe_within: Any, bins: BinsLike = 10, *, optional: bool = False
 ) -> tuple[Bound, ...]:
-    """The bounds, of which there must be one at least unless there are others."""
+    """The bounds, at least one unless they are optional."""
     rule = blind_to_labels(as_rule(bins))
-    given: dict[Quantity, Any] = {"ece": max_ece, "l2": max_l2, "oe": oe_within}
-    for key, value in given.items():
-        if value is not None and not (is_real(value) and 0 <= value <= 1):
+    values: dict[Quantity, Any] = {"ece": max_ece, "l2": max_l2, "oe": oe_within}
+    bounds = []
+    for key, value in values.items():
+        if value is None:
+            continue
+        if not (is_real(value) and 0 <= value <= 1):
             argument = "oe_within" if key == "oe" else f"max_{key}"
             raise InputError(argument, "must lie in [0, 1]", f"got {value!r}")
-    found = tuple(
-        Bound(key, float(value), rule) for key, value in given.items() if value is not None
-    )
-    if not found and not others:
+        bounds.append(Bound(key, float(value), rule))
+    if not bounds and not optional:
         raise InputError("", "A gate needs a bound: `max_ece`, `max_l2` or `oe_within`")
-    return found
+    return tuple(bounds)
 
 
 def gate_of(
@@ -335,91 +337,138 @@ def gate_of(
 ) -> Gate:
     """Judge every quantity of every subject, as :func:`gate`.
 
-    `about` is the context in which one is judged.
+    `about` is the context in which a subject is judged.
 
     To certify all, each is tested at the level itself (intersection-union); to fail for any,
     Bonferroni's method.
     """
     check_flag(require, "require")
     joint = Level.of_alpha((1 - level) / (len(subjects) * len(bounds))).confidence
-    each = level if require else joint
-    tail = TOO_GOOD if require else TOO_GOOD / len(subjects)
-    judge = partial(
-        _finding, require=require, level=each, alone=level, joint=joint, tail=tail, seed=seed
-    )
+    if require:
+        judge = partial(_certify, level=level, joint=joint, seed=seed)
+    else:
+        tail = TOO_GOOD / len(subjects)
+        judge = partial(_refute, level=level, joint=joint, tail=tail, seed=seed)
     findings = []
-    for names, one in subjects.items():
+    for names, evidence in subjects.items():
         with about(names):
-            findings += [judge(one, bound, names) for bound in bounds]
-    notes = dict.fromkeys(note for one in subjects.values() for note in one.notes)
+            findings += [judge(evidence, bound, names) for bound in bounds]
+    notes = dict.fromkeys(note for evidence in subjects.values() for note in evidence.notes)
     return Gate(
         tuple(findings),
         require,
         level,
         tuple(notes),
-        n=min(one.n for one in subjects.values()),
+        n=min(evidence.n for evidence in subjects.values()),
         tests=len(findings),
     )
 
 
-def _finding(
+def _refute(
     evidence: Evidence,
     bound: Bound,
     names: Names,
-    require: bool,
     level: float,
-    alone: float,
     joint: float,
     tail: float,
     seed: int,
 ) -> Finding:
-    """Compare limits with the bound, as in ``docs/methods/verdict-and-gate.md``.
+    """Pass unless the bound is shown to be exceeded (``docs/methods/verdict-and-gate.md``).
 
-    `alone` is the level of a single quantity, `joint` the one at which a quantity among all of them
-    is shown to exceed its bound; labels agree with the scores too well if their lower tail is at
-    most `tail`.
+    `joint` is the level at which one quantity among all is shown to exceed its bound. Labels agree
+    with the scores too well if their lower tail is at most `tail`.
     """
-    quantity, most, rule = bound
-    limits = _limits(evidence, bound, level, require, seed)
-    made = partial(Finding, *names, quantity, repr(rule) if quantity == "ece" else "", most)
+    limits = _limits(evidence, bound, joint, False, seed)
     if limits is None or math.isnan(limits.low + limits.high):
-        return made(evidence.sums.n, math.nan, math.nan, math.nan, level, "unknown")
-    least, largest = (1 - most, 1 + most) if quantity == "oe" else (-math.inf, most)
-    beyond = limits.low > largest or limits.high < least
-    keeps = least <= limits.low and limits.high <= largest
-    if not require:
-        if beyond:
-            return made(*limits, level, "exceeded")
-        if not keeps and _undecided(bound, limits):
-            own = limits if level == alone else _limits(evidence, bound, alone, False, seed)
-            if own is not None and _undecided(bound, own):
-                return _with_rows_needed(made(*own, alone, "unknown"))
-    else:
-        kept = quietly(margin, evidence, quantity, most, rule)  # the limits have given the warnings
-        made = partial(made, condition=kept.condition)
-        if beyond:
-            shown = limits if level == joint else _limits(evidence, bound, joint, False, seed)
-            if shown is not None and (shown.low > largest or shown.high < least):
-                return made(*limits, level, "exceeded", kept.pvalue)
-        if not keeps:
-            return _with_rows_needed(made(*limits, level, "not certified", kept.pvalue))
-        if kept.shown_by_ties > most:
-            return made(*limits, level, "not certified", 1.0, shown_by_ties=kept.shown_by_ties)
-    if "omnibus" not in evidence.memory:  # the same for every bound
-        evidence.memory["omnibus"] = omnibus_of(evidence, seed)
-    test = evidence.memory["omnibus"]
-    too_good = too_good_of(evidence, test)
+        return _unknown(evidence, bound, names, joint, None)
+    finding = _unknown(evidence, bound, names, joint, limits)
+    if _is_beyond(finding):
+        return replace(finding, outcome="exceeded")
+    clusters = few_clusters(evidence)
+    if not _is_within(finding) and clusters:
+        return replace(finding, few_clusters=clusters)
+    if not _is_within(finding) and is_vague(finding):
+        # Vague at the joint level; by itself, at its own level, it may be clear.
+        if level != joint:
+            limits = _limits(evidence, bound, level, False, seed)
+        single = _unknown(evidence, bound, names, level, limits)
+        if limits is not None and is_vague(single):
+            return replace(single, needed=rows_needed(single))
+    too_good = too_good_of(evidence, _omnibus(evidence, seed))
     if too_good is not None and too_good <= tail:
-        return made(*limits, level, "too good", 1.0 if require else None, too_good)
-    if not require:
-        return made(*limits, level, "not exceeded")
-    return made(
-        *limits, level, "certified", kept.pvalue, None, 0 if test is None else test.contradicted
+        return replace(finding, outcome="too good", too_good=too_good)
+    return replace(finding, outcome="not exceeded")
+
+
+def _certify(
+    evidence: Evidence, bound: Bound, names: Names, level: float, joint: float, seed: int
+) -> Finding:
+    """Pass only if the bound is shown to be kept (``docs/methods/verdict-and-gate.md``).
+
+    `joint` is the level at which one quantity among all is shown to exceed its bound.
+    """
+    limits = _limits(evidence, bound, level, True, seed)
+    if limits is None or math.isnan(limits.low + limits.high):
+        return _unknown(evidence, bound, names, level, None)
+    finding = _unknown(evidence, bound, names, level, limits)
+    # The limits have given the warnings.
+    kept = quietly(margin, evidence, bound.quantity, bound.bound, bound.rule)
+    finding = replace(finding, condition=kept.condition, pvalue=kept.pvalue)
+    if _is_beyond(finding):
+        shown = finding
+        if level != joint:
+            limits = _limits(evidence, bound, joint, False, seed)
+            shown = _unknown(evidence, bound, names, joint, limits)
+        if _is_beyond(shown):
+            return replace(finding, outcome="exceeded")
+    if not _is_within(finding):
+        return replace(finding, outcome="not certified", needed=rows_needed(finding))
+    if kept.shown_by_ties > bound.bound:
+        return replace(
+            finding, outcome="not certified", pvalue=1.0, shown_by_ties=kept.shown_by_ties
+        )
+    test = _omnibus(evidence, seed)
+    too_good = too_good_of(evidence, test)
+    if too_good is not None and too_good <= TOO_GOOD:
+        return replace(finding, outcome="too good", pvalue=1.0, too_good=too_good)
+    contradicted = 0 if test is None else test.contradicted
+    return replace(finding, outcome="certified", contradicted=contradicted)
+
+
+def _unknown(
+    evidence: Evidence, bound: Bound, names: Names, level: float, limits: _Limits | None
+) -> Finding:
+    """The finding before it is judged; nan without limits."""
+    group, model = names
+    finding = unknown_finding(
+        group=group,
+        model=model,
+        quantity=bound.quantity,
+        bins=repr(bound.rule) if bound.quantity == "ece" else "",
+        bound=bound.bound,
+        n=evidence.sums.n,
+        level=level,
     )
+    return finding if limits is None else with_limits(finding, limits)
 
 
-def _with_rows_needed(finding: Finding) -> Finding:
-    return replace(finding, needed=rows_needed(finding))
+def _is_beyond(finding: Finding) -> bool:
+    """Whether the limits lie outside the bound."""
+    low, high = finding.ends
+    return finding.low > high or finding.high < low
+
+
+def _is_within(finding: Finding) -> bool:
+    """Whether the limits lie inside the bound."""
+    low, high = finding.ends
+    return low <= finding.low and finding.high <= high
+
+
+def _omnibus(evidence: Evidence, seed: int) -> Any:
+    """The omnibus test, made once for all bounds."""
+    if "omnibus" not in evidence.memory:
+        evidence.memory["omnibus"] = omnibus_of(evidence, seed)
+    return evidence.memory["omnibus"]
 
 
 def _limits(
@@ -429,8 +478,8 @@ def _limits(
     if bound.quantity == "ece":
         if isinstance(evidence.given, Binned) and bound.rule.fixed_edges is None:
             raise InputError("bins", "must be edges that the sums have", f"got {bound.rule!r}")
-        found = ece_limits_of(evidence, bins=bound.rule, level=level, seed=seed)
-        return _Limits(evidence.n, found.value, found.low, found.high)
+        ece = ece_limits_of(evidence, bins=bound.rule, level=level, seed=seed)
+        return _Limits(evidence.n, ece.value, ece.low, ece.high)
     if bound.quantity == "l2":
         return _l2(evidence, level, seed)
     # To certify a range takes one test on each side, both at the full level; to leave it on either
@@ -455,22 +504,11 @@ def _l2(evidence: Evidence, level: float, seed: int) -> _Limits | None:
     if two_sided > HIGHEST_DRAWN:
         # Too many groups for random draws. The ECE of any bins is at most the l2 error, so its
         # lower limit holds.
-        both = interval_of(evidence, seed=seed)
-        return _Limits(
-            both.n, both.estimate, ece_limits_of(evidence, level=level, seed=seed).low, 1.0
-        )
-    both = interval_of(evidence, level=two_sided, seed=seed)
-    low, high = both.hull
+        interval = interval_of(evidence, seed=seed)
+        low = ece_limits_of(evidence, level=level, seed=seed).low
+        return _Limits(interval.n, interval.estimate, low, 1.0)
+    interval = interval_of(evidence, level=two_sided, seed=seed)
+    low, high = interval.hull
     if low > 0 and interval_of(evidence, level=level, seed=seed).includes_zero:
         low = 0.0
-    return _Limits(both.n, both.estimate, low, high)
-
-
-def _undecided(bound: Bound, limits: _Limits) -> bool:
-    """Whether the data could hardly have shown a gross violation: limits neither keep the bound nor exclude one."""
-    least = (1 - bound.bound) / _GROSS_FACTOR
-    most = (1 + bound.bound) * _GROSS_FACTOR
-    if bound.quantity != "oe":
-        least = -math.inf
-        most = max(bound.bound * _GROSS_FACTOR, _GROSS_ERROR)
-    return limits.n < _FEW_ROWS or limits.low < least or limits.high > most
+    return _Limits(interval.n, interval.estimate, low, high)

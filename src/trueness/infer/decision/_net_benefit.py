@@ -3,7 +3,7 @@
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from trueness._level import checked_level
 from trueness._numerics.clustered import covariance_of_sums
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.students_t import t_quantile
+from trueness._tally.bins import Bins
+from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.sketch import Sketch
@@ -23,21 +25,23 @@ from trueness.results import NetBenefit
 from trueness.typing import ArrayLike, Floats, Kind, Missing, RowOptions, WeightType
 
 _FEW = 10
-"""With fewer accepted events, or accepted rows without, limits are exact and the simultaneous band
-ends."""
+"""With fewer accepted events or non-events limits are exact, and the simultaneous band ends."""
 _DRAWS = 4000
 _NEARLY_NORMAL = 1e9  # degrees of freedom
-_FIELDS = (
-    "value",
-    "low",
-    "high",
-    "band_low",
-    "band_high",
-    "gain",
-    "gain_low",
-    "gain_high",
-    "treat_all",
-)
+
+
+class _Curve(NamedTuple):
+    """The net benefit of one model at each threshold."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+    band_low: Floats
+    band_high: Floats
+    gain: Floats
+    gain_low: Floats
+    gain_high: Floats
+    treat_all: Floats
 
 
 @suggests_keywords
@@ -167,65 +171,74 @@ def models_by_name(
 ) -> dict[str, Evidence]:
     """One model, whose name is empty, or those of a dict.
 
-    What is `counted` needs one score per row, whole weights.
+    `counted` names a question that needs one score per row and whole weights.
     """
     if isinstance(y_true, Tally | Sketch | Binned) or not isinstance(y_prob, Mapping):
-        found = {"": Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)}
+        models = {"": Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)}
     elif y_prob:
-        found = Evidence.several(
+        models = Evidence.several(
             y_true, y_prob, rows, kind="confidence", cluster=cluster, argument="y_prob"
         )
     else:
         raise InputError("y_prob", "must hold at least one model", "the dict is empty")
-    for one in found.values() if counted else ():
-        one.require_one(counted, counted=True)
-    return found
+    if counted:
+        for evidence in models.values():
+            evidence.require_one(counted, counted=True)
+    return models
 
 
 def benefit_of(
     models: dict[str, Evidence], t: Floats, level: float, rate: float | None = None
 ) -> NetBenefit:
     """The net benefit of models that scored the same rows; a single one has no name."""
-    found, (first, *_) = (
-        {name: _curve(one, t, level, rate) for name, one in models.items()},
-        models.values(),
-    )
-    joint: Any = found.get("") or {
-        field: {name: one[field] for name, one in found.items()} for field in _FIELDS
-    }
+    curves = {name: _curve(evidence, t, level, rate) for name, evidence in models.items()}
     differences = {
-        (a, b): _difference(models[a], models[b], t, level, rate) for a, b in combinations(found, 2)
+        (a, b): _difference(models[a], models[b], t, level, rate)
+        for a, b in combinations(models, 2)
     }
-    treat_all = next(iter(found.values()))["treat_all"]
-    about: Any = {
-        "level": level,
-        "n": first.n,
-        "prevalence": first.means[1] if rate is None else rate,
-    }
+    first = next(iter(models))
     return NetBenefit(
-        **joint | {"threshold": t, "treat_all": treat_all, "differences": differences} | about
+        threshold=t,
+        value=field_by_model(curves, "value"),
+        low=field_by_model(curves, "low"),
+        high=field_by_model(curves, "high"),
+        band_low=field_by_model(curves, "band_low"),
+        band_high=field_by_model(curves, "band_high"),
+        gain=field_by_model(curves, "gain"),
+        gain_low=field_by_model(curves, "gain_low"),
+        gain_high=field_by_model(curves, "gain_high"),
+        treat_all=curves[first].treat_all,
+        differences=differences,
+        level=level,
+        n=models[first].n,
+        prevalence=models[first].means[1] if rate is None else rate,
     )
 
 
-def _checked_thresholds(given: Any) -> Floats:
-    if given is None:
+def field_by_model(results: Mapping[str, Any], field: str) -> Any:
+    """The field of the only result, whose name is empty, or that of each result by name."""
+    if "" in results:
+        return getattr(results[""], field)
+    return {name: getattr(result, field) for name, result in results.items()}
+
+
+def _checked_thresholds(thresholds: Any) -> Floats:
+    if thresholds is None:
         return np.arange(1, 100) / 100
     try:
-        t = np.unique(np.asarray(given, dtype=np.float64).ravel())
+        t = np.unique(np.asarray(thresholds, dtype=np.float64).ravel())
     except (TypeError, ValueError, OverflowError) as reason:
         raise InputError("thresholds", "must be numbers between 0 and 1", str(reason)) from None
     if not t.size or not ((t > 0) & (t < 1)).all():
         raise InputError(
             "thresholds",
             "must lie strictly between 0 and 1",
-            f"got {np.asarray(given).ravel()[:5]}",
+            f"got {np.asarray(thresholds).ravel()[:5]}",
         )
     return t
 
 
-def _curve(
-    evidence: Evidence, t: Floats, level: float, prevalence: float | None
-) -> dict[str, Floats]:
+def _curve(evidence: Evidence, t: Floats, level: float, prevalence: float | None) -> _Curve:
     odds = t / (1 - t)
     accepted, all_rows = _accepted(evidence, t)
     a, b = _scales(all_rows, prevalence)
@@ -235,44 +248,57 @@ def _curve(
     gain = value - treat_all
     if evidence.cluster is None:
         units = int(all_rows.sum())
-        both = [_covariance(v, odds, a, b, all_rows, prevalence) for v in (accepted, missed)]
+        covariance = _covariance(accepted, odds, a, b, all_rows, prevalence)
+        gain_covariance = _covariance(missed, odds, a, b, all_rows, prevalence)
     else:
         units = evidence.units
-        both = [_clustered(evidence, t, a, b, below=below) for below in (False, True)]
-    covariance, (errors, gain_error) = (
-        both[0],
-        (np.sqrt(np.clip(np.diag(one), 0, None)) for one in both),
-    )
+        covariance = _clustered(evidence, t, a, b, below=False)
+        gain_covariance = _clustered(evidence, t, a, b, below=True)
+    error = np.sqrt(np.clip(np.diag(covariance), 0, None))
+    gain_error = np.sqrt(np.clip(np.diag(gain_covariance), 0, None))
     reach = t_quantile(level, max(units - 1, 1))
-    low, high = _with_exact(value, reach * errors, accepted, all_rows, odds, a, b, level)
-    fewer = _with_exact(-gain, reach * gain_error, missed, all_rows, odds, a, b, level)
-    enough = (accepted >= _FEW).all(axis=0) & (errors > 0)
+    low, high = _with_exact(value, reach * error, accepted, all_rows, odds, a, b, level)
+    loss_low, loss_high = _with_exact(
+        -gain, reach * gain_error, missed, all_rows, odds, a, b, level
+    )
+    enough = (accepted >= _FEW).all(axis=0) & (error > 0)
     wide = np.full(t.size, math.nan)
     if enough.any():
-        wide[enough] = (
-            _joint_quantile(covariance[np.ix_(enough, enough)], level, units) * errors[enough]
-        )
-    fields = (value, low, high, value - wide, value + wide, gain, -fewer[1], -fewer[0], treat_all)
-    return dict(zip(_FIELDS, fields, strict=True))
+        quantile = _joint_quantile(covariance[np.ix_(enough, enough)], level, units)
+        wide[enough] = quantile * error[enough]
+    return _Curve(
+        value=value,
+        low=low,
+        high=high,
+        band_low=value - wide,
+        band_high=value + wide,
+        gain=gain,
+        gain_low=-loss_high,
+        gain_high=-loss_low,
+        treat_all=treat_all,
+    )
 
 
 def _accepted(evidence: Evidence, t: Floats) -> tuple[Floats, Floats]:
-    """Events and other rows with scores of at least each threshold, and all of them."""
-    binned = isinstance(evidence.sums, Binned)
-    part: Any = evidence.sums.parts[0] if binned else evidence.cells_at_means[0]
-    off = np.setdiff1d(t, part.edges) if binned else t[:0]
-    if off.size:
-        raise InputError("thresholds", "must be edges of the bins", f"{off[0]:g} is none")
-    place = np.searchsorted(part.edges if binned else part.score, t)
-    events, others = (
-        np.asarray(v, dtype=np.float64) for v in (part.events, part.weight - part.events)
-    )
-    reached = [np.concatenate([np.cumsum(v[::-1])[::-1], [0.0]]) for v in (events, others)]
-    return np.array([v[place] for v in reached]), np.array([events.sum(), others.sum()])
+    """Events and non-events with scores of at least each threshold, and all of them."""
+    part: Bins | Cells
+    if isinstance(evidence.sums, Binned):
+        part = evidence.sums.parts[0]
+        inside = np.setdiff1d(t, part.edges)
+        if inside.size:
+            raise InputError("thresholds", "must be edges of the bins", f"{inside[0]:g} is none")
+        place = np.searchsorted(part.edges, t)
+    else:
+        part = evidence.cells_at_means[0]
+        place = np.searchsorted(part.score, t)
+    events = np.asarray(part.events, dtype=np.float64)
+    non_events = np.asarray(part.weight - part.events, dtype=np.float64)
+    reached = [np.append(np.cumsum(v[::-1])[::-1], 0.0)[place] for v in (events, non_events)]
+    return np.array(reached), np.array([events.sum(), non_events.sum()])
 
 
 def _scales(all_rows: Floats, prevalence: float | None) -> tuple[float, float]:
-    """What one accepted event and one accepted other row add."""
+    """What an accepted event adds, and an accepted non-event at odds of 1 takes away."""
     if prevalence is None:
         return 1 / all_rows.sum(), 1 / all_rows.sum()
     if (all_rows == 0).any():
@@ -285,21 +311,23 @@ def _scales(all_rows: Floats, prevalence: float | None) -> tuple[float, float]:
 def _covariance(
     count: Floats, odds: Floats, a: float, b: float, all_rows: Floats, prevalence: float | None
 ) -> Floats:
-    """Covariances of the values at all thresholds: rows beyond the farther threshold count at both."""
-    both = [
-        np.minimum(v[:, np.newaxis], v) for v in count
-    ]  # of counts that both fall, or rise, with the threshold
+    """Covariances of the values at all thresholds.
+
+    Counts fall, or rise, with the threshold: rows beyond the farther threshold count at both.
+    """
+    shared = [np.minimum(v[:, np.newaxis], v) for v in count]
     products = np.outer(odds, odds)
-    events = a**2 * both[0]
-    others = b**2 * products * both[1]
+    events = a**2 * shared[0]
+    non_events = b**2 * products * shared[1]
     if prevalence is None:
         value = a * count[0] - b * odds * count[1]
-        return np.asarray(events + others - np.outer(value, value) / all_rows.sum())
-    shares = [np.outer(v, v) / total for v, total in zip(count, all_rows, strict=True)]
-    return np.asarray(events - a**2 * shares[0] + others - b**2 * products * shares[1])
+        return np.asarray(events + non_events - np.outer(value, value) / all_rows.sum())
+    means = [np.outer(v, v) / total for v, total in zip(count, all_rows, strict=True)]
+    return np.asarray(events - a**2 * means[0] + non_events - b**2 * products * means[1])
 
 
 def _clustered(evidence: Evidence, t: Floats, a: float, b: float, *, below: bool) -> Floats:
+    """Covariances of the values at all thresholds, or of what rows below them would add."""
     rows = evidence.in_clusters
     assert rows is not None
     p = np.asarray(rows.p, np.float64)
@@ -309,9 +337,8 @@ def _clustered(evidence: Evidence, t: Floats, a: float, b: float, *, below: bool
     sums = np.empty((t.size, units))
     for i, threshold in enumerate(t):
         taken = (p < threshold) if below else (p >= threshold)
-        sums[i] = np.bincount(
-            rows.cluster, count * taken * (a * y - b * (1 - y) * threshold / (1 - threshold)), units
-        )
+        worth = a * y - b * (1 - y) * threshold / (1 - threshold)
+        sums[i] = np.bincount(rows.cluster, count * taken * worth, units)
     sums -= sums.mean(axis=1, keepdims=True)
     return covariance_of_sums(sums)
 
@@ -329,42 +356,46 @@ def _with_exact(
     """Value ± reach, joined with exact limits of both numbers where one of them is small."""
     low = value - reach
     high = value + reach
-    few = (count < _FEW).any(axis=0)
-    if few.any():
-        total = all_rows.sum()
-        ends = [clopper_pearson(v[few], np.full(few.sum(), total), (1 + level) / 2) for v in count]
-        (tp_low, tp_high), (fp_low, fp_high) = (
-            (np.asarray(e) * total for e in pair) for pair in ends
-        )
-        low[few] = np.minimum(low[few], a * tp_low - b * odds[few] * fp_high)
-        high[few] = np.maximum(high[few], a * tp_high - b * odds[few] * fp_low)
+    rare = (count < _FEW).any(axis=0)
+    if not rare.any():
+        return low, high
+    total = all_rows.sum()
+    # Both counts must lie in their limits together: each has half of the error rate.
+    tp_low, tp_high = clopper_pearson(count[0][rare], np.full(rare.sum(), total), (1 + level) / 2)
+    fp_low, fp_high = clopper_pearson(count[1][rare], np.full(rare.sum(), total), (1 + level) / 2)
+    lowest = a * (tp_low * total) - b * odds[rare] * (fp_high * total)
+    highest = a * (tp_high * total) - b * odds[rare] * (fp_low * total)
+    low[rare] = np.minimum(low[rare], lowest)
+    high[rare] = np.maximum(high[rare], highest)
     return low, high
 
 
 def _joint_quantile(covariance: Floats, level: float, units: int) -> float:
-    """The quantile of the largest standardised deviation of correlated normal variables, widened as t is."""
+    """The quantile of the largest standardised deviation of correlated normal variables.
+
+    It is widened by the ratio of Student's to the normal quantile.
+    """
     error = np.sqrt(np.diag(covariance))
     values, vectors = np.linalg.eigh(covariance / np.outer(error, error))
     root = vectors * np.sqrt(np.clip(values, 0, None))
-    draws = np.abs(np.random.default_rng(0).standard_normal((_DRAWS, error.size)) @ root.T).max(
-        axis=1
-    )
-    quantile = float(np.quantile(draws, level))
+    deviations = np.random.default_rng(0).standard_normal((_DRAWS, error.size)) @ root.T
+    quantile = float(np.quantile(np.abs(deviations).max(axis=1), level))
     return quantile * t_quantile(level, max(units - 1, 1)) / t_quantile(level, _NEARLY_NORMAL)
 
 
 def _difference(
-    one: Evidence, two: Evidence, t: Floats, level: float, prevalence: float | None
+    first: Evidence, second: Evidence, t: Floats, level: float, prevalence: float | None
 ) -> Floats:
-    """Value and limits of the first less the second, from the rows on which their decisions differ."""
-    first = one.expanded
-    second = two.expanded
-    y, p, q = (np.asarray(v, np.float64) for v in (first.sample.y, first.sample.p, second.sample.p))
+    """Value and limits of the first less the second, from rows on which their decisions differ."""
+    rows = first.expanded
+    y = np.asarray(rows.sample.y, np.float64)
+    p = np.asarray(rows.sample.p, np.float64)
+    q = np.asarray(second.expanded.sample.p, np.float64)
     a, b = y.size * np.array(_scales(np.array([y.sum(), (1 - y).sum()]), prevalence))
-    found = []
+    differences = []
     for threshold in t:
         change = (p >= threshold).astype(np.int8) - (q >= threshold)
-        each = change * (a * y - b * (1 - y) * threshold / (1 - threshold))
-        limits = paired_limits(each, level, first.cluster)
-        found.append((each.mean(), limits.low, limits.high))
-    return np.array(found).T
+        worth = change * (a * y - b * (1 - y) * threshold / (1 - threshold))
+        limits = paired_limits(worth, level, rows.cluster)
+        differences.append((worth.mean(), limits.low, limits.high))
+    return np.array(differences).T

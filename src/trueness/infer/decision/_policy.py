@@ -35,14 +35,14 @@ class Policy:
     seed: int = 0
 
     @classmethod
-    def of(cls, given: Any) -> Self:
+    def of(cls, policy: Any) -> Self:
         """The policy of a dict, or of a TOML file."""
-        if isinstance(given, Mapping):
-            return cls._checked(given)
-        if not isinstance(given, str | os.PathLike):
-            got = f"got {type(given).__name__}"
+        if isinstance(policy, Mapping):
+            return cls._checked(policy)
+        if not isinstance(policy, str | os.PathLike):
+            got = f"got {type(policy).__name__}"
             raise InputError("policy", "must be the path of a TOML file, or a dict", got)
-        path = Path(given)
+        path = Path(policy)
         try:
             table = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -57,16 +57,15 @@ class Policy:
             return cls._checked(table if section is None else section)
 
     @classmethod
-    def _checked(cls, given: Mapping[str, Any]) -> Self:
+    def _checked(cls, table: Mapping[str, Any]) -> Self:
         keys = [entry.name for entry in fields(cls)]
-        for key in given:
+        for key in table:
             if key not in keys:
                 remedy = did_you_mean(key, keys) or f"Known are {', '.join(keys)}."
                 raise InputError(
                     "policy", "must have keys that are known", f"got {key!r}", remedy=remedy
                 )
-        values = {key: _value(key, value) for key, value in given.items()}
-        policy = cls(**values)
+        policy = cls(**{key: _value(key, value) for key, value in table.items()})
         policy._check_pairs()
         return policy
 
@@ -93,13 +92,12 @@ class Policy:
 
     def to_dict(self) -> dict[str, Any]:
         """What differs from the defaults, as the keys of a file."""
-        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        usual = {entry.name: entry.default for entry in fields(self)}
-        return {
-            key: list(value) if isinstance(value, tuple) else value
-            for key, value in values.items()
-            if value != usual[key]
-        }
+        keys = {}
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if value != entry.default:
+                keys[entry.name] = list(value) if isinstance(value, tuple) else value
+        return keys
 
 
 def _value(key: str, value: Any) -> Any:

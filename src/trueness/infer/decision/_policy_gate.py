@@ -23,12 +23,14 @@ from trueness.errors import InputError, quietly
 from trueness.infer.decision._policy import Policy
 from trueness.infer.test._equivalence import TOO_GOOD, margin, omnibus_of, too_good_of
 from trueness.results._gate import Finding, Gate, Quantity
+from trueness.results._verdict import FEWEST_CLUSTERS
 from trueness.typing import Floats, Ints
 
 FEW_ROWS = 20
 """A slice of fewer rows is not tried, and a segment of fewer rows is not judged."""
 _GROSS_FACTOR = 2.0
-_GROSS_GAP = 0.25
+_GROSS_ERROR = 0.25
+"""Limits that allow the bound times this factor, and an error of at least this, show nothing."""
 _POWER = 0.9
 _MOST_ROWS = 1e9
 
@@ -48,7 +50,7 @@ class Tests(NamedTuple):
 
 @dataclass
 class Hypothesis:
-    """A bound of one subject, and what was found about it."""
+    """A bound of one subject, and whether it is exceeded and kept."""
 
     finding: Finding
     exceeds: Callable[[float], bool]
@@ -64,12 +66,12 @@ def holm(hypotheses: Sequence[Hypothesis], alpha: float) -> None:
     left = list(hypotheses)
     while left:
         rate = alpha / len(left)
-        rejected = [one for one in left if one.exceeds(rate)]
-        for one in rejected:
-            one.is_exceeded = True
+        rejected = [hypothesis for hypothesis in left if hypothesis.exceeds(rate)]
+        for hypothesis in rejected:
+            hypothesis.is_exceeded = True
         if not rejected:
             return
-        left = [one for one in left if not one.is_exceeded]
+        left = [hypothesis for hypothesis in left if not hypothesis.is_exceeded]
 
 
 # ---- mean gaps
@@ -110,11 +112,10 @@ def gap_tests(rows: GapRows, bound: float, alpha: float) -> Tests:
 
     Clusters and sampling weights have Student's t of the mean of the rows.
     """
-    n = round(float(rows.w.sum())) if not rows.robust else rows.y.size
     if rows.robust:
         weight = rows.w if (rows.w != 1).any() else None
         mean = mean_of_rows(rows.y - rows.p, weight, rows.cluster)
-        return _t_tests(mean.value, mean.error, mean.units, n, bound, alpha)
+        return _t_tests(mean.value, mean.error, mean.units, rows.y.size, bound, alpha)
     total = float(rows.w.sum())
     excess = float(rows.w @ (rows.y - rows.p))
     estimate = excess / total
@@ -128,16 +129,18 @@ def gap_tests(rows: GapRows, bound: float, alpha: float) -> Tests:
         float(ndtr((reach - edge + 0.5) / near)), float(ndtr(-(reach + edge - 0.5) / other))
     )
     half = float(ndtri(1 - alpha)) * _spread(rows, float(np.clip(estimate, -1, 1))) / total
+    n = round(total)
     return Tests(n, estimate, estimate - half, estimate + half, min(1.0, exceeds), keeps)
 
 
 def _spread(rows: GapRows, shift: float) -> float:
-    """The standard deviation of the number of events if each score is off by as much."""
+    """The standard deviation of the number of events if each score is off by `shift`."""
     moved = np.clip(rows.p + shift, 0, 1)
     return max(math.sqrt(float(rows.w @ (moved * (1 - moved)))), 1e-12)
 
 
 def _t_tests(value: float, error: float, units: int, n: int, bound: float, alpha: float) -> Tests:
+    """Student's t tests that a mean lies beyond ± the bound, and within it."""
     if units < 2:
         return Tests(n, value, -math.inf, math.inf, 1.0, 1.0)
     error = max(error, 1e-12)
@@ -154,7 +157,7 @@ def _t_tests(value: float, error: float, units: int, n: int, bound: float, alpha
 
 
 def rows_for_gap(rows: GapRows, bound: float, alpha: float) -> float:
-    """Rows of a segment that show that it keeps a gap, 9 times in 10 if it has none."""
+    """Rows that show a segment to keep the bound, 9 times in 10 if it has no gap."""
     mean = float(np.average(rows.y, weights=rows.w))
     mean = (mean + float(np.average(rows.p, weights=rows.w))) / 2
     z = float(ndtri(1 - alpha) + ndtri(_POWER))
@@ -162,7 +165,7 @@ def rows_for_gap(rows: GapRows, bound: float, alpha: float) -> float:
 
 
 def baseline_tests(rows: GapRows, other: GapRows, bound: float, alpha: float) -> Tests:
-    """A paired t test of the losses of rows, those of the baseline taken away."""
+    """Paired t tests of the losses of rows less those of the baseline."""
     difference = (rows.p - rows.y) ** 2 - (other.p - other.y) ** 2
     weight = rows.w if (rows.w != 1).any() else None
     mean = mean_of_rows(difference, weight, rows.cluster)
@@ -207,19 +210,25 @@ def policy_gate_of(
     hypotheses: list[Hypothesis] = []
     notes: dict[str, None] = {}
     for subject in subjects:
-        hypotheses += _of_whole(subject, policy, limits_of, bounds)
-        hypotheses += _of_segments(subject, policy, data, y_true)
+        tried = [*_of_whole(subject, policy, limits_of, bounds)]
+        tried += _of_segments(subject, policy, data, y_true)
         slices, words = _of_slices(subject, policy, data, y_true)
-        hypotheses += slices
+        tried += slices
+        tried += _of_baseline(subject, policy)
+        clusters = few_clusters(subject.evidence)
+        for hypothesis in tried:
+            hypothesis.finding = replace(hypothesis.finding, few_clusters=clusters)
+        hypotheses += tried
         notes |= dict.fromkeys([*words, *subject.evidence.notes])
-        hypotheses += _of_baseline(subject, policy)
     holm(hypotheses, alpha)
-    findings = [
-        _decided(one, policy, alpha)
-        for one in hypotheses
-        if not one.is_slice and (one.finding.quantity != "labels" or one.is_exceeded)
-    ]
-    findings += _worst_slices([one for one in hypotheses if one.is_slice], policy, alpha)
+    findings = []
+    tried_slices = []
+    for hypothesis in hypotheses:
+        if hypothesis.is_slice:
+            tried_slices.append(hypothesis)
+        elif hypothesis.finding.quantity != "labels" or hypothesis.is_exceeded:
+            findings.append(_decided(hypothesis, policy, alpha))
+    findings += _worst_slices(tried_slices, policy, alpha)
     return Gate(
         tuple(findings),
         policy.require,
@@ -239,71 +248,85 @@ def _of_whole(
     alpha = Level(policy.level).alpha
     for bound in bounds:
         limits = limits_of(evidence, bound, policy.level, policy.require, policy.seed)
-        bins = repr(bound.rule) if bound.quantity == "ece" else ""
+        finding = unknown_finding(
+            model=subject.model,
+            quantity=bound.quantity,
+            bins=repr(bound.rule) if bound.quantity == "ece" else "",
+            bound=bound.bound,
+            n=evidence.sums.n,
+            level=policy.level,
+        )
         if limits is None or math.isnan(limits.low + limits.high):
-            nothing = (evidence.sums.n, math.nan, math.nan, math.nan)
-            finding = Finding(
-                "",
-                subject.model,
-                bound.quantity,
-                bins,
-                bound.bound,
-                *nothing,
-                policy.level,
-                "unknown",
-            )
             yield Hypothesis(finding, lambda _: False)
             continue
         kept = quietly(margin, evidence, bound.quantity, bound.bound, bound.rule)
         # The limits decide, as they do without a policy; the p-value is their inverse.
-        low, high = _ends(bound.quantity, bound.bound)
-        keeps = low <= limits.low and limits.high <= high and kept.shown_by_ties <= bound.bound
-        finding = Finding(
-            "",
-            subject.model,
-            bound.quantity,
-            bins,
-            bound.bound,
-            limits.n,
-            limits.estimate,
-            limits.low,
-            limits.high,
-            policy.level,
-            "not exceeded",
-            kept.pvalue,
+        low, high = finding.ends
+        is_kept = low <= limits.low and limits.high <= high and kept.shown_by_ties <= bound.bound
+        finding = replace(
+            with_limits(finding, limits),
+            outcome="not exceeded",
+            pvalue=kept.pvalue,
             condition=kept.condition,
             shown_by_ties=kept.shown_by_ties if kept.shown_by_ties > bound.bound else 0.0,
         )
-        yield Hypothesis(
-            finding,
-            _exceeds_by_limits(evidence, bound, limits_of, policy.seed),
-            kept.pvalue if keeps else max(kept.pvalue, math.nextafter(alpha, 1)),
-        )
+        exceeds = _exceeds_by_limits(evidence, bound, (low, high), limits_of, policy.seed)
+        pvalue = kept.pvalue if is_kept else max(kept.pvalue, math.nextafter(alpha, 1))
+        yield Hypothesis(finding, exceeds, pvalue)
     test = omnibus_of(evidence, policy.seed)
     tail = too_good_of(evidence, test)
     if tail is not None:
-        finding = Finding(
-            "",
-            subject.model,
-            "labels",
-            "",
-            TOO_GOOD,
-            evidence.n,
-            math.nan,
-            math.nan,
-            math.nan,
-            policy.level,
-            "not exceeded",
-            too_good=tail,
+        finding = unknown_finding(
+            model=subject.model,
+            quantity="labels",
+            bound=TOO_GOOD,
+            n=evidence.n,
+            level=policy.level,
         )
+        finding = replace(finding, outcome="not exceeded", too_good=tail)
         yield Hypothesis(finding, lambda rate: tail <= min(rate, TOO_GOOD), 0.0)
 
 
+def unknown_finding(
+    *,
+    group: str = "",
+    model: str,
+    quantity: Quantity,
+    bins: str = "",
+    bound: float,
+    n: int,
+    level: float,
+) -> Finding:
+    """The finding of a quantity that is not estimated, or not yet."""
+    return Finding(
+        group=group,
+        model=model,
+        quantity=quantity,
+        bins=bins,
+        bound=bound,
+        n=n,
+        estimate=math.nan,
+        low=math.nan,
+        high=math.nan,
+        level=level,
+        outcome="unknown",
+    )
+
+
+def with_limits(finding: Finding, limits: Any) -> Finding:
+    """The finding with an estimate, its limits and the number of rows."""
+    return replace(finding, n=limits.n, estimate=limits.estimate, low=limits.low, high=limits.high)
+
+
 def _exceeds_by_limits(
-    evidence: Evidence, bound: Any, limits_of: Callable[..., Any], seed: int
+    evidence: Evidence,
+    bound: Any,
+    ends: tuple[float, float],
+    limits_of: Callable[..., Any],
+    seed: int,
 ) -> Callable[[float], bool]:
     """Whether limits of an error rate lie beyond a bound."""
-    low, high = _ends(bound.quantity, bound.bound)
+    low, high = ends
 
     def exceeds(rate: float) -> bool:
         limits = limits_of(evidence, bound, Level.of_alpha(rate).confidence, False, seed)
@@ -312,28 +335,23 @@ def _exceeds_by_limits(
     return exceeds
 
 
-def _ends(quantity: str, bound: float) -> tuple[float, float]:
-    if quantity == "oe":
-        return 1 - bound, 1 + bound
-    return -math.inf, bound
-
-
 def _of_segments(subject: Subject, policy: Policy, data: Any, y_true: Any) -> Iterator[Hypothesis]:
+    """The gap of every segment that has rows."""
     if policy.segment_gap is None:
         return
     rows = GapRows.of(subject.evidence)
     columns = subject.evidence.columns(_named(data, policy.by, "by"), y_true)
-    for segment in columns:
-        for code in range(len(segment.values)):
-            part = rows.at(segment.code == code)
+    for segmented in columns:
+        for code in range(len(segmented.values)):
+            part = rows.at(segmented.code == code)
             if part.w.sum() > 0:
-                yield _gap(subject, segment.rule(code), part, policy.segment_gap, policy)
+                yield _gap(subject, segmented.rule(code), part, policy.segment_gap, policy)
 
 
 def _of_slices(
     subject: Subject, policy: Policy, data: Any, y_true: Any
 ) -> tuple[list[Hypothesis], list[str]]:
-    """The values of the columns and of their pairs, as far as they have enough rows."""
+    """The values of columns and of pairs of columns that have enough rows, and notes."""
     if policy.slice_gap is None:
         return [], []
     rows = GapRows.of(subject.evidence)
@@ -347,32 +365,29 @@ def _of_slices(
             if not part.w.sum() >= FEW_ROWS:
                 small += 1
                 continue
-            one = _gap(subject, crossed.rule(code), part, policy.slice_gap, policy)
-            one.is_slice = True
-            hypotheses.append(one)
+            hypothesis = _gap(subject, crossed.rule(code), part, policy.slice_gap, policy)
+            hypothesis.is_slice = True
+            hypotheses.append(hypothesis)
     if not hypotheses:
-        nothing = (subject.evidence.n, math.nan, math.nan, math.nan)
-        finding = Finding(
-            "any slice",
-            subject.model,
-            "gap",
-            "",
-            policy.slice_gap,
-            *nothing,
-            policy.level,
-            "unknown",
+        finding = unknown_finding(
+            group="any slice",
+            model=subject.model,
+            quantity="gap",
+            bound=policy.slice_gap,
+            n=subject.evidence.n,
+            level=policy.level,
         )
         hypotheses = [Hypothesis(finding, lambda _: False)]
         return hypotheses, [f"No slice has {FEW_ROWS} rows."]
     verb = "slice was" if len(hypotheses) == 1 else "slices were"
     tried = f"{len(hypotheses):,} {verb} tried"
-    words = [
-        f"{tried}; {small:,} of fewer than {FEW_ROWS} rows were not." if small else f"{tried}."
-    ]
-    return hypotheses, words
+    if small:
+        return hypotheses, [f"{tried}; {small:,} of fewer than {FEW_ROWS} rows were not."]
+    return hypotheses, [f"{tried}."]
 
 
 def _gap(subject: Subject, name: str, rows: GapRows, bound: float, policy: Policy) -> Hypothesis:
+    """The gap between event rate and mean score of some rows."""
     alpha = Level(policy.level).alpha
     tests = gap_tests(rows, bound, alpha)
     needed = rows_for_gap(rows, bound, alpha) * subject.evidence.n / max(tests.n, 1)
@@ -380,15 +395,16 @@ def _gap(subject: Subject, name: str, rows: GapRows, bound: float, policy: Polic
 
 
 def _of_baseline(subject: Subject, policy: Policy) -> Iterator[Hypothesis]:
+    """The Brier score less that of the baseline."""
     if subject.baseline is None:
         return
     rows = GapRows.of(subject.evidence)
     other = GapRows.of(subject.baseline)
     alpha = Level(policy.level).alpha
     tests = baseline_tests(rows, other, policy.margin, alpha)
-    one = _tested(subject, "", "brier", policy.margin, tests, policy, None)
-    one.finding = replace(one.finding, against=policy.baseline or "")
-    yield one
+    hypothesis = _tested(subject, "", "brier", policy.margin, tests, policy, None)
+    hypothesis.finding = replace(hypothesis.finding, against=policy.baseline or "")
+    yield hypothesis
 
 
 def _tested(
@@ -400,19 +416,18 @@ def _tested(
     policy: Policy,
     needed: float | None,
 ) -> Hypothesis:
-    finding = Finding(
-        group,
-        subject.model,
-        quantity,
-        "",
-        bound,
-        tests.n,
-        tests.estimate,
-        tests.low,
-        tests.high,
-        policy.level,
-        "not exceeded",
-        tests.keeps,
+    finding = unknown_finding(
+        group=group,
+        model=subject.model,
+        quantity=quantity,
+        bound=bound,
+        n=tests.n,
+        level=policy.level,
+    )
+    finding = replace(
+        with_limits(finding, tests),
+        outcome="not exceeded",
+        pvalue=tests.keeps,
         needed=in_round_numbers(needed),
     )
     return Hypothesis(finding, lambda rate: tests.exceeds <= rate, tests.keeps)
@@ -439,53 +454,63 @@ def baseline_scores(data: Any, name: str) -> Any:
 # ---- outcomes
 
 
-def _decided(one: Hypothesis, policy: Policy, alpha: float) -> Finding:
+def _decided(hypothesis: Hypothesis, policy: Policy, alpha: float) -> Finding:
     """The finding with its outcome, once Holm's method has run."""
-    finding = one.finding
+    finding = hypothesis.finding
     if finding.quantity == "labels":
         return replace(finding, outcome="too good")
     if finding.outcome == "unknown":
         return finding
-    if one.is_exceeded:
+    if hypothesis.is_exceeded:
         return replace(finding, outcome="exceeded", pvalue=None, needed=None)
-    if one.keeps <= alpha:
+    if hypothesis.keeps <= alpha:
         if policy.require:
             return replace(finding, outcome="certified", needed=None)
         return replace(finding, outcome="not exceeded", pvalue=None, needed=None)
-    finding = replace(finding, needed=finding.needed or rows_needed(finding))
+    needed = None if finding.few_clusters else finding.needed or rows_needed(finding)
+    finding = replace(finding, needed=needed)
     if policy.require:
         return replace(finding, outcome="not certified")
-    if _is_vague(finding):
+    if is_vague(finding):
         return replace(finding, outcome="unknown", pvalue=None)
     return replace(finding, outcome="not exceeded", pvalue=None, needed=None)
 
 
-def _is_vague(finding: Finding) -> bool:
-    """Whether the rows could hardly have shown a gross excess."""
-    if finding.n < FEW_ROWS:
+def is_vague(finding: Finding) -> bool:
+    """Whether the rows could hardly have shown a gross excess: limits do not exclude one."""
+    if finding.n < FEW_ROWS or finding.few_clusters:
         return True
     if finding.quantity == "brier":
         return False
     low, high = finding.ends
     if finding.quantity == "oe":
         return finding.low < low / _GROSS_FACTOR or finding.high > high * _GROSS_FACTOR
-    most = max(finding.bound * _GROSS_FACTOR, _GROSS_GAP)
-    return finding.high > most or (finding.quantity == "gap" and finding.low < -most)
+    gross = max(finding.bound * _GROSS_FACTOR, _GROSS_ERROR)
+    return finding.high > gross or (finding.quantity == "gap" and finding.low < -gross)
 
 
 def _worst_slices(slices: list[Hypothesis], policy: Policy, alpha: float) -> list[Finding]:
     """The slices that fail, or the one that is furthest from keeping its bound."""
     findings = []
-    for model in dict.fromkeys(one.finding.model for one in slices):
-        mine = [one for one in slices if one.finding.model == model]
-        exceeded = [one for one in mine if one.is_exceeded]
-        worst = max(mine, key=lambda one: one.keeps)
-        findings += [_decided(one, policy, alpha) for one in exceeded or [worst]]
-        # The smallest slice needs the most rows.
-        if not exceeded and findings[-1].needed is not None:
-            most = max(one.finding.needed or 0 for one in mine)
-            findings[-1] = replace(findings[-1], needed=most)
+    for model in dict.fromkeys(tried.finding.model for tried in slices):
+        of_model = [tried for tried in slices if tried.finding.model == model]
+        exceeded = [tried for tried in of_model if tried.is_exceeded]
+        if exceeded:
+            findings += [_decided(tried, policy, alpha) for tried in exceeded]
+            continue
+        worst = _decided(max(of_model, key=lambda tried: tried.keeps), policy, alpha)
+        if worst.needed is not None:
+            # The smallest slice needs the most rows.
+            worst = replace(worst, needed=max(tried.finding.needed or 0 for tried in of_model))
+        findings.append(worst)
     return findings
+
+
+def few_clusters(evidence: Evidence) -> int:
+    """The number of clusters, if no test by their signs reaches 0.05; otherwise 0."""
+    if evidence.dependent and evidence.units < FEWEST_CLUSTERS:
+        return evidence.units
+    return 0
 
 
 def rows_needed(finding: Finding) -> int | None:

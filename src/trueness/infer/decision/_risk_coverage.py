@@ -19,7 +19,7 @@ from trueness._tally.rows_or_sums import row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
-from trueness.infer.decision._net_benefit import models_by_name
+from trueness.infer.decision._net_benefit import field_by_model, models_by_name
 from trueness.infer.limits._judged_rate import HALF_TRUST, judged_rate
 from trueness.infer.limits._row_means import (
     LossTable,
@@ -33,12 +33,12 @@ from trueness.results import Estimate, RiskCoverage
 from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, WeightType
 
 _SURPRISE = 3.0
-"""The weight of a row among the most confident eighth; half a wrong and half a right one are added,
-for the upper and the lower limit, since none may have come yet."""
+"""The weight of a row among the most confident eighth. Half a wrong row is added for the upper
+limit and half a right one for the lower, since none may have been seen yet."""
 _CURVE = 40
 """Points of the curve with a judge."""
 _FEW_LABELS = 10
-"""Human labels above the first of them."""
+"""Human labels at or above the first point of that curve."""
 _DEFINITION = "Mean over all coverages of the share of errors among the most confident rows."
 
 
@@ -171,71 +171,88 @@ def risk_coverage(
         ignore_index,
     )
     level = checked_fraction(level, "level")
-    options: Any = dict(rows)
+    level = checked_fraction(level, "level")
     if judge is not None:
-        return _with_judge(y_true, y_prob, judge, level, cluster, pairs, options)
-    models = models_by_name(y_true, y_prob, options, cluster, "risk and coverage")
+        return _with_judge(y_true, y_prob, judge, level, cluster, pairs, dict(rows))
+    models = models_by_name(y_true, y_prob, rows, cluster, "risk and coverage")
     if "" in models:
         return risk_of(models[""], level, pairs)
+    return _of_models(models, level, pairs)
+
+
+def _of_models(models: Mapping[str, Evidence], level: float, pairs: bool) -> RiskCoverage:
+    """The curves of models that scored the same rows, and the differences of their areas."""
     curves = {name: _Curve.of(evidence, pairs) for name, evidence in models.items()}
-    each = {
-        name: risk_of(evidence, level, pairs, curves[name]) for name, evidence in models.items()
-    }
-    effects = {name: one.of_rows(models[name], pairs) for name, one in curves.items()}
+    effects = {name: curve.of_rows(models[name], pairs) for name, curve in curves.items()}
     differences = {}
     for a, b in combinations(models, 2):
         change = effects[a] - effects[b]
         value = curves[a].value - curves[b].value
-        found = paired_limits(
-            change - change.mean() + value, level, models[a].expanded.cluster, surprise=0.5
-        )
-        differences[a, b] = np.array([value, found.low, found.high])
-    fields = ("threshold", "coverage", "risk", "aurc", "excess")
-    joint: Any = {
-        field: {name: getattr(one, field) for name, one in each.items()} for field in fields
+        moved = change - change.mean() + value
+        limits = paired_limits(moved, level, models[a].expanded.cluster, surprise=0.5)
+        differences[a, b] = np.array([value, limits.low, limits.high])
+    results = {
+        name: _risk_of_curve(curve, models[name], level, pairs) for name, curve in curves.items()
     }
-    return RiskCoverage(**joint, differences=differences)
+    return RiskCoverage(
+        threshold=field_by_model(results, "threshold"),
+        coverage=field_by_model(results, "coverage"),
+        risk=field_by_model(results, "risk"),
+        aurc=field_by_model(results, "aurc"),
+        excess=field_by_model(results, "excess"),
+        differences=differences,
+    )
 
 
-def risk_of(
-    evidence: Evidence, level: float, pairs: bool, known: "_Curve | None" = None
-) -> RiskCoverage:
+def risk_of(evidence: Evidence, level: float, pairs: bool) -> RiskCoverage:
     """The curve of one model, and its area with limits.
 
-    `pairs`: scores are confidences, labels whether right.
+    With `pairs`, scores are confidences, and labels say whether answers are right.
     """
-    curve = known or _Curve.of(evidence, pairs)
+    return _risk_of_curve(_Curve.of(evidence, pairs), evidence, level, pairs)
+
+
+def _risk_of_curve(curve: "_Curve", evidence: Evidence, level: float, pairs: bool) -> RiskCoverage:
     value = curve.value
-    n = curve.reached[-1]
-    # What such a row adds to the area of right answers, if it is right.
+    # The weight of a most confident row in the area of right answers, if it is right.
     right = 1 + (_SURPRISE - 1) * value
     if evidence.cluster is None:
         values = value + np.concatenate([curve.if_wrong, curve.if_right])
         counts = np.concatenate([curve.errors, curve.size - curve.errors])
-        limits, wide = (mean_value_limits(values, counts, one, level) for one in (1.0, _SURPRISE))
+        limits = mean_value_limits(values, counts, 1.0, level)
+        wide = mean_value_limits(values, counts, _SURPRISE, level)
         mirrored = mean_value_limits(1 - values, counts, right, level)
         unit = 1.0
     else:
         values = value + curve.of_rows(evidence, pairs)
-        own = evidence.expanded.cluster
+        cluster = evidence.expanded.cluster
         counts = np.ones(values.size)
-        limits, wide = (mean_row_limits(values, one, level, None, own) for one in (1.0, _SURPRISE))
-        mirrored = mean_row_limits(1 - values, right, level, None, own)
-        assert own is not None  # the rows are in clusters
-        unit = weight_together(values, own)
-    wide = with_unseen_rows(
-        wide, LossTable(values, counts, value + curve.if_wrong, curve.size), unit, level
+        limits = mean_row_limits(values, 1.0, level, None, cluster)
+        wide = mean_row_limits(values, _SURPRISE, level, None, cluster)
+        mirrored = mean_row_limits(1 - values, right, level, None, cluster)
+        assert cluster is not None  # the rows are in clusters
+        unit = weight_together(values, cluster)
+    table = LossTable(values, counts, value + curve.if_wrong, curve.size)
+    wide = with_unseen_rows(wide, table, unit, level)
+    area = Estimate(
+        measure="AURC",
+        value=value,
+        low=max(min(limits.low, 1 - mirrored.high, value), 0.0),
+        high=min(max(wide.high, value), 1.0),
+        level=level,
+        method=wide.method,
+        n=evidence.n,
+        definition=_DEFINITION,
+        standard_error=limits.standard_error,
+        note=evidence.note,
+        kind=evidence.view,
     )
-    low = max(min(limits.low, 1 - mirrored.high, value), 0.0)
-    high = min(max(wide.high, value), 1.0)
-    how = (wide.method, evidence.n, _DEFINITION, limits.standard_error)
-    area = Estimate("AURC", value, low, high, level, *how, note=evidence.note, kind=evidence.view)
     return RiskCoverage(
-        curve.threshold,
-        curve.reached / n,
-        np.cumsum(curve.errors) / curve.reached,
-        area,
-        curve.excess,
+        threshold=curve.threshold,
+        coverage=curve.reached / curve.reached[-1],
+        risk=np.cumsum(curve.errors) / curve.reached,
+        aurc=area,
+        excess=curve.excess,
     )
 
 
@@ -263,14 +280,15 @@ class _Curve(NamedTuple):
         """
         evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
         (cells,) = evidence.tally_in(what="A curve of risk and coverage").parts
-        some = cells.weight > 0
-        score, n, wrong = (
-            np.asarray(v[some], np.float64) for v in (cells.score, cells.weight, cells.events)
+        present = cells.weight > 0
+        score, n, events = (
+            np.asarray(sums[present], np.float64)
+            for sums in (cells.score, cells.weight, cells.events)
         )
-        likely = (
-            np.ones(score.size, dtype=bool) if pairs or evidence.view != "binary" else score >= 0.5
-        )
-        wrong = np.where(likely, n - wrong, wrong)
+        likely = np.ones(score.size, dtype=bool)
+        if evidence.view == "binary" and not pairs:
+            likely = score >= 0.5
+        wrong = np.where(likely, n - events, events)
         score = np.where(likely, score, 1 - score)
         order = np.argsort(-score, kind="stable")  # two ascending runs: merged, not sorted
         score = score[order]
@@ -286,11 +304,11 @@ class _Curve(NamedTuple):
         above = reached - n
         errors = float(wrong.sum())
         harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, total + 1))])
-        upto, before = (harmonic[v.astype(np.int64)] for v in (reached, above))
+        upto = harmonic[reached.astype(np.int64)]
+        before = harmonic[above.astype(np.int64)]
         # The risk at each number j of rows from a + 1 to b is (errors above + e·(j − a)) / j.
-        value = float(
-            (wrong + (np.cumsum(wrong) - wrong - rate * above) * (upto - before)).sum() / total
-        )
+        errors_above = np.cumsum(wrong) - wrong
+        value = float((wrong + (errors_above - rate * above) * (upto - before)).sum() / total)
         right = total - errors
         ideal = errors - right * (harmonic[-1] - harmonic[int(right)])
         log = np.log(reached / np.maximum(above, 1))
@@ -300,7 +318,14 @@ class _Curve(NamedTuple):
         if_right = errors / total - value - below
         weight = harmonic[-1] - before - reached * (upto - before) / n + 1
         return cls(
-            score, n, wrong, reached, value, value - ideal / total, if_right + weight, if_right
+            threshold=score,
+            size=n,
+            errors=wrong,
+            reached=reached,
+            value=value,
+            excess=value - ideal / total,
+            if_wrong=if_right + weight,
+            if_right=if_right,
         )
 
     def of_rows(self, evidence: Evidence, pairs: bool) -> Floats:
@@ -324,52 +349,55 @@ def _with_judge(
     pairs: bool,
     options: dict[str, Any],
 ) -> RiskCoverage:
-    """The curve of human labels, moved by what the judge says about all rows."""
+    """The curve of human labels, moved by the judge's labels of all rows."""
     if isinstance(y_true, Tally | Sketch) or isinstance(y_prob, Mapping):
         raise InputError("judge", "needs the rows of one model", f"got a {type(y_true).__name__}")
     pos_label = options.pop("pos_label", None)
-    others = [name for name, value in options.items() if value is not None]
-    if others:
-        raise InputError(others[0], "must be left out with `judge`")
+    for name, option in options.items():
+        if option is not None:
+            raise InputError(name, "must be left out with `judge`")
     refuse_shuffled_index(y_true, {"y_prob": y_prob, "judge": judge})
     human = zero_one(y_true, "y_true", gaps=True, pos_label=pos_label)
     p = finite_numbers(y_prob, "y_prob", human.size)
     remedy = "Scores need a cut first, such as `score >= 0.5`."
     labels = zero_one(judge, "judge", human.size, pos_label=pos_label, remedy=remedy)
-    known = ~np.isnan(human)
-    if not known.any():
+    labelled = ~np.isnan(human)
+    if not labelled.any():
         raise InputError("y_true", "must have a label in at least one row", "got none")
     codes = None
     if cluster is not None:
         names = cluster_column(y_true, cluster, human.size)
-        codes = cluster_codes(names, np.arange(human.size))
-    own = None if codes is None else codes[known]
-    of_humans = Evidence.of(human[known], p[known], {}, kind="confidence", cluster=own)
-    of_judge = Evidence.of(labels[known], p[known], {}, kind="confidence", cluster=own)
+        codes = cluster_codes(names, np.arange(human.size))[labelled]
+    y = human[labelled]
+    of_humans = Evidence.of(y, p[labelled], {}, kind="confidence", cluster=codes)
+    of_judge = Evidence.of(labels[labelled], p[labelled], {}, kind="confidence", cluster=codes)
     of_all = Evidence.of(labels, p, {}, kind="confidence")
-    found = risk_of(of_humans, level, pairs)
-    assert isinstance(found.aurc, Estimate)
-    effect = _Curve.of(of_humans, pairs).of_rows(of_humans, pairs)
+    human_curve = _Curve.of(of_humans, pairs)
+    alone = _risk_of_curve(human_curve, of_humans, level, pairs)
+    assert isinstance(alone.aurc, Estimate)
+    effect = human_curve.of_rows(of_humans, pairs)
     curve = _Curve.of(of_judge, pairs)
     moved = _Curve.of(of_all, pairs).value - curve.value
     rows = _JudgedRows.of(human, p, labels, pairs)
     errors = float(np.nansum(rows.wrong))
     rarer = min(errors, effect.size - errors)
     trust = rarer / (rarer + HALF_TRUST)
-    change = _Moved.of(effect, curve.of_rows(of_judge, pairs), own, human.size, trust)
-    value = min(max(found.aurc.value + change.slope * moved, 0.0), 1.0)
-    area = replace(
-        found.aurc,
+    change = _Moved.of(effect, curve.of_rows(of_judge, pairs), codes, human.size, trust)
+    area = alone.aurc
+    value = min(max(area.value + change.slope * moved, 0.0), 1.0)
+    powered = replace(
+        area,
         value=value,
-        low=max(value - change.shorter * (found.aurc.value - found.aurc.low), 0.0),
-        high=min(value + change.shorter * (found.aurc.high - found.aurc.value), 1.0),
-        method=f"prediction-powered, {found.aurc.method}",
-        standard_error=change.shorter * found.aurc.standard_error,
-        note=f"{int(known.sum()):,} human labels, and a judge's of {human.size:,} rows.",
+        low=max(value - change.shorter * (area.value - area.low), 0.0),
+        high=min(value + change.shorter * (area.high - area.value), 1.0),
+        method=f"prediction-powered, {area.method}",
+        standard_error=change.shorter * area.standard_error,
+        note=f"{int(labelled.sum()):,} human labels, and a judge's of {human.size:,} rows.",
     )
     threshold, coverage, risk = rows.curve()
-    assert isinstance(found.excess, float)
-    return RiskCoverage(threshold, coverage, risk, area, value - (found.aurc.value - found.excess))
+    assert isinstance(alone.excess, float)
+    excess = value - (area.value - alone.excess)
+    return RiskCoverage(threshold, coverage, risk, powered, excess)
 
 
 class _Moved(NamedTuple):
@@ -382,7 +410,7 @@ class _Moved(NamedTuple):
     def of(
         cls, human: Floats, judge: Floats, cluster: Ints | None, n_all: int, trust: float
     ) -> "_Moved":
-        """From the influences of the labelled rows on the area of the human and of the judge's labels."""
+        """From the influences of labelled rows on the areas by human and by judge's labels."""
         a = cluster_sums(human - human.mean(), cluster)
         b = cluster_sums(judge - judge.mean(), cluster)
         spread = float((b * b).sum())
@@ -415,14 +443,15 @@ class _JudgedRows(NamedTuple):
         """Thresholds at quantiles with some human labels above, with coverage and risk."""
         n = self.confidence.size
         last = np.append(self.confidence[1:] < self.confidence[:-1], True)
-        known = ~np.isnan(self.wrong)
-        ends = np.flatnonzero(last & (np.cumsum(known) >= min(_FEW_LABELS, known.sum())))
+        labelled = ~np.isnan(self.wrong)
+        enough = np.cumsum(labelled) >= min(_FEW_LABELS, labelled.sum())
+        ends = np.flatnonzero(last & enough)
         if ends.size > _CURVE:
             wanted = np.linspace(ends[0], n - 1, _CURVE)
             ends = np.unique(ends[np.searchsorted(ends, np.floor(wanted))])
         risk = np.zeros(ends.size)
         for i, end in enumerate(ends.tolist()):
-            inside = known[: end + 1]
+            inside = labelled[: end + 1]
             risk[i] = judged_rate(
                 y=self.wrong[: end + 1][inside],
                 judge=self.doubted[: end + 1][inside],

@@ -30,7 +30,7 @@ from trueness.results._route import RouteCurve
 from trueness.typing import ArrayLike, Floats, Ints, Missing
 
 _CANDIDATES = 40
-"""Quantiles of the confidence that are tried: the labels have no say in them."""
+"""Quantiles of the confidence that are tried; they do not depend on labels."""
 _DEFINITIONS = {
     "share": "Share of rows that the cheap model answers.",
     "saved": "Share of the strong model's cost that is saved.",
@@ -130,10 +130,10 @@ def route(
         free=_checked_flag(confidence_is_free),
     )
     rows = _read(cheap_correct, confidence, strong_correct, cluster, missing)
-    found = _route_of(rows, terms)
+    whole = _route_of(rows, terms)
     if by is None:
-        return found
-    return _with_segments(found, rows, terms, by, cheap_correct)
+        return whole
+    return _with_segments(whole, rows, terms, by, cheap_correct)
 
 
 @dataclass(frozen=True)
@@ -169,24 +169,24 @@ class _PairedRows:
     def n(self) -> int:
         return self.confidence.size
 
-    def at(self, some: Ints) -> "_PairedRows":
+    def at(self, place: Ints) -> "_PairedRows":
         """Some of the rows, in the same order."""
         codes = self.cluster
         if codes is not None:
-            codes = np.unique(codes[some], return_inverse=True)[1].reshape(-1)
+            codes = np.unique(codes[place], return_inverse=True)[1].reshape(-1)
         return _PairedRows(
-            confidence=self.confidence[some],
-            cheap=self.cheap[some],
-            strong=self.strong[some],
+            confidence=self.confidence[place],
+            cheap=self.cheap[place],
+            strong=self.strong[place],
             cluster=codes,
-            position=self.position[some],
+            position=self.position[place],
             note=self.note,
         )
 
 
 @dataclass(frozen=True)
 class _Tested:
-    """The candidate thresholds, from the highest down, and what was found at each."""
+    """The candidate thresholds, from the highest down, with rows, p-value and limits."""
 
     threshold: Floats
     routed: Floats
@@ -222,8 +222,8 @@ def _read(
 ) -> _PairedRows:
     """The rows, checked, and those with a missing value refused or dropped."""
     drop = checked_word(missing, "missing", ("raise", "drop")) == "drop"
-    others = {"confidence": confidence, "strong_correct": strong_correct}
-    refuse_shuffled_index(cheap_correct, others)
+    columns = {"confidence": confidence, "strong_correct": strong_correct}
+    refuse_shuffled_index(cheap_correct, columns)
     cheap = zero_one(cheap_correct, "cheap_correct", gaps=drop)
     n = cheap.size
     score = finite_numbers(confidence, "confidence", n, gaps=drop)
@@ -262,17 +262,18 @@ def _with_segments(
     columns = read_by(by, cheap_correct, kept)
     place = np.searchsorted(np.flatnonzero(kept), rows.position)
     total = sum(len(segmented.values) for segmented in columns)
-    own = _Terms(terms.loss, 1 - (1 - terms.level) / total, terms.cost, terms.free)
+    shared = replace(terms, level=1 - (1 - terms.level) / total)
     segments = {}
     for segmented in columns:
         code = segmented.code[place]
         for i in range(len(segmented.values)):
-            some = np.flatnonzero(code == i)
-            segments[segmented.rule(i)] = _route_of(rows.at(some), own)
+            segment = rows.at(np.flatnonzero(code == i))
+            segments[segmented.rule(i)] = _route_of(segment, shared)
     return replace(whole, segments=segments)
 
 
 def _route_of(rows: _PairedRows, terms: _Terms) -> Route:
+    """The lowest candidate before the first that is not certified."""
     tested = _tested(rows, terms)
     passed = np.logical_and.accumulate(tested.pvalue <= 1 - terms.level)
     certified = bool(passed.any())
@@ -313,23 +314,20 @@ def _route_of(rows: _PairedRows, terms: _Terms) -> Route:
 def _tested(rows: _PairedRows, terms: _Terms) -> _Tested:
     """Every candidate with its rows, its p-value and its limits."""
     ends = _candidate_ends(rows.confidence)
-    harm = (rows.strong > rows.cheap).astype(np.float64)
-    help_ = (rows.cheap > rows.strong).astype(np.float64)
-    harmed = np.cumsum(harm)[ends]
-    helped = np.cumsum(help_)[ends]
+    is_harmed = (rows.strong > rows.cheap).astype(np.float64)
+    is_helped = (rows.cheap > rows.strong).astype(np.float64)
+    harmed = np.cumsum(is_harmed)[ends]
+    helped = np.cumsum(is_helped)[ends]
     pvalue = noninferiority(harmed, helped, rows.n, terms.loss)
     low, high = score_limits(helped, harmed, rows.n, terms.level)
     if rows.cluster is not None:
         order = np.arange(rows.n)
-        lost = [
-            clustered_difference(
-                np.where(order <= end, harm - help_, 0.0), rows.cluster, terms.loss, terms.level
-            )
-            for end in ends
-        ]
-        pvalue = np.maximum(pvalue, [found.pvalue for found in lost])
-        low = np.minimum(low, [-found.high for found in lost])
-        high = np.maximum(high, [-found.low for found in lost])
+        for i, end in enumerate(ends):
+            lost = np.where(order <= end, is_harmed - is_helped, 0.0)
+            loss = clustered_difference(lost, rows.cluster, terms.loss, terms.level)
+            pvalue[i] = np.maximum(pvalue[i], loss.pvalue)
+            low[i] = np.minimum(low[i], -loss.high)
+            high[i] = np.maximum(high[i], -loss.low)
     return _Tested(
         threshold=rows.confidence[ends],
         routed=(ends + 1).astype(np.float64),
@@ -342,7 +340,7 @@ def _tested(rows: _PairedRows, terms: _Terms) -> _Tested:
 
 
 def _candidate_ends(confidence: Floats) -> Ints:
-    """The last row of each candidate: ends of ties at up to 40 quantiles, from the most confident."""
+    """The last row of each candidate, from the most confident: ends of ties at 40 quantiles."""
     ends = np.flatnonzero(np.append(confidence[1:] < confidence[:-1], True))
     if ends.size <= _CANDIDATES:
         return ends
@@ -428,7 +426,7 @@ def _method(rows: _PairedRows) -> str:
 def _rows_needed(tested: _Tested, rows: _PairedRows, terms: _Terms) -> int | None:
     """Rows with which the highest candidate would be certified if rates stay as observed.
 
-    Or, if few rows make them look worse there, if the confidence is no worse than chance.
+    If few rows make them look worse there than overall, the overall rates count.
     """
     alpha = 1 - terms.level
     fewest = math.ceil(math.log(alpha) / math.log1p(-terms.loss))
@@ -436,8 +434,7 @@ def _rows_needed(tested: _Tested, rows: _PairedRows, terms: _Terms) -> int | Non
     share = float(tested.routed[0]) / rows.n
     observed = np.array([tested.harmed[0], tested.helped[0]]) / rows.n
     overall = np.array([tested.harmed[-1], tested.helped[-1]]) / rows.n * share
-    rates = min(observed, overall, key=lambda both: float(both[0] - both[1]))
-    harm, gain = rates.tolist()
+    harm, gain = min(observed, overall, key=lambda rates: float(rates[0] - rates[1])).tolist()
     if harm - gain >= terms.loss:
         return None
     # The statistic of n rows with these rates is √n times that of one row.

@@ -1,7 +1,7 @@
 """Calibration by centre: hospitals, sites, branches."""
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -10,11 +10,11 @@ import numpy as np
 from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
 from trueness._tally.cells import Cells
-from trueness._tally.evidence import Evidence
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness.errors import InputError
 from trueness.infer.group._heterogeneity import random_effects
+from trueness.infer.group._segment_rows import event_rows, places_by_value
 from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.limits._slope import fit_line
 from trueness.results import Centre, Centres, Heterogeneity
@@ -157,27 +157,22 @@ def centres(
         ignore_index,
     )
     level = checked_level(level)
-    evidence = Evidence.of(y_true, y_prob, rows)
-    if evidence.view != "binary":
-        remedy = "For one class against the rest pass its column as a vector."
-        demand = "must be the probability of an event, or have two columns"
-        raise InputError(
-            "y_prob", demand, f"got {len(evidence.classes or ())} classes", remedy=remedy
-        )
+    evidence = event_rows(y_true, y_prob, rows)
     if by is None:
         raise InputError("by", "must have a centre for each row", "got None")
-    column, *others = evidence.columns(by, y_true, whole="names")
-    if others:
-        raise InputError("by", "must be one column", f"got {1 + len(others)}")
+    column, *further_columns = evidence.columns(by, y_true, whole="names")
+    if further_columns:
+        raise InputError("by", "must be one column", f"got {1 + len(further_columns)}")
     cells_of_rows(evidence.sample)  # checks every value
     groups = [
-        (name, cells_of_rows(evidence.at(rows_of).sample))
-        for name, rows_of in _rows_by_value(column.code, column.values)
-        if evidence.has_weight(rows_of)
+        (name, cells_of_rows(evidence.at(place).sample))
+        for name, place in places_by_value(column, evidence)
     ]
     table = tuple(_centre(name, cells, level) for name, cells in groups)
     spreads: dict[str, Heterogeneity] = {}
-    notes = [*evidence.notes, column.note] if column.note else [*evidence.notes]
+    notes = [*evidence.notes]
+    if column.note:
+        notes.append(column.note)
     ratios = _ratios(groups)
     if ratios is None:
         notes.append(
@@ -185,29 +180,20 @@ def centres(
         )
     else:
         spreads["observed_expected"] = _exponential(random_effects(*ratios, level))
-    sloped = [centre for centre in table if not math.isnan(centre.slope_error)]
+    slopes = np.array([centre.slope for centre in table])
+    errors = np.array([centre.slope_error for centre in table])
+    sloped = ~np.isnan(errors)
+    if sloped.sum() >= 2:
+        spreads["slope"] = random_effects(slopes[sloped], errors[sloped] ** 2, level)
     without = [centre.centre for centre in table if math.isnan(centre.slope_error)]
-    if len(sloped) >= 2:
-        slopes = np.array([centre.slope for centre in sloped])
-        errors = np.array([centre.slope_error for centre in sloped])
-        spreads["slope"] = random_effects(slopes, errors**2, level)
     if without:
-        notes.append(
-            few_in_words(without, "Centres without a slope, which are left out of its mean")
-        )
+        text = "Centres without a slope, which are left out of its mean"
+        notes.append(few_in_words(without, text))
     return Centres(centres=table, heterogeneity=spreads, level=level, notes=tuple(notes))
 
 
-def _rows_by_value(code: Any, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """The numbers of the rows of each value."""
-    order = np.argsort(code, kind="stable")
-    ends = np.searchsorted(code[order], np.arange(len(names) + 1)).tolist()
-    for i, name in enumerate(names):
-        if ends[i] < ends[i + 1]:
-            yield name, np.sort(order[ends[i] : ends[i + 1]])
-
-
 def _centre(name: str, cells: Cells, level: float) -> Centre:
+    """One line of the table."""
     totals = _totals(cells)
     limits = ratio_limits(cells, level)
     slope = slope_error = math.nan
@@ -239,6 +225,7 @@ class _Totals(NamedTuple):
 
 
 def _totals(cells: Cells) -> _Totals:
+    """The sums of the rows of one centre."""
     weight = float(cells.weight.sum())
     squares, _ = cells.square_sums
     return _Totals(
@@ -257,19 +244,19 @@ def _ratios(groups: list[tuple[str, Cells]]) -> tuple[Floats, Floats] | None:
         return None
     overall = events.sum() / expected.sum()
     # Where scores are far too low, the expected rate at the overall ratio may exceed 1.
-    others = np.maximum(1 - overall * expected / weight, inflation / (2 * weight))
+    non_event_rate = np.maximum(1 - overall * expected / weight, inflation / (2 * weight))
     values = np.log((events + inflation / 2) / expected)
-    return values, inflation * others / (overall * expected)
+    return values, inflation * non_event_rate / (overall * expected)
 
 
-def _exponential(found: Heterogeneity) -> Heterogeneity:
-    """What was found on the log scale, as ratios; the variance stays on the log scale."""
+def _exponential(log_ratio: Heterogeneity) -> Heterogeneity:
+    """Mean and limits of log ratios as those of ratios; the variance stays on the log scale."""
     return replace(
-        found,
-        mean=math.exp(found.mean),
-        low=math.exp(found.low),
-        high=math.exp(found.high),
-        prediction_low=math.exp(found.prediction_low),
-        prediction_high=math.exp(found.prediction_high),
+        log_ratio,
+        mean=math.exp(log_ratio.mean),
+        low=math.exp(log_ratio.low),
+        high=math.exp(log_ratio.high),
+        prediction_low=math.exp(log_ratio.prediction_low),
+        prediction_high=math.exp(log_ratio.prediction_high),
         scale="log",
     )

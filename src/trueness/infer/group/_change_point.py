@@ -41,20 +41,22 @@ _TINY = 1e-300
 
 
 def change_point(days: Sequence[Cells], draws: int, seed: int) -> tuple[float, int, int]:
-    """The p-value of "no run of days differs".
+    """The p-value of "no run of days differs", and the run that differs most.
 
-    The first day of the run that differs most, and the day after its last.
-
-    There must be at least two days, each with rows.
+    The run is given by its first day and the day after its last. There must be at least two days,
+    each with rows.
     """
     strata = _Strata(days)
     scan = _Scan(strata)
     largest, start, stop = (part[0] for part in scan(strata.observed[np.newaxis]))
-    size = max(1, _BATCH // strata.count.size)
     rng = stream(seed, "labels")
-    batches = [min(size, draws - begin) for begin in range(0, draws, size)]
-    drawn = np.concatenate([scan(strata.draw(batch, rng))[0] for batch in batches])
-    return float(monte_carlo_pvalue(largest, drawn)), int(start), int(stop)
+    batch_size = max(1, _BATCH // strata.count.size)
+    drawn = []
+    for first in range(0, draws, batch_size):
+        labels = strata.draw(min(batch_size, draws - first), rng)
+        drawn.append(scan(labels)[0])
+    pvalue = monte_carlo_pvalue(largest, np.concatenate(drawn))
+    return float(pvalue), int(start), int(stop)
 
 
 class _Strata:
@@ -66,9 +68,9 @@ class _Strata:
         n = edges.size - 1
         sums = []
         for cells in days:
-            at = np.clip(np.searchsorted(edges, cells.score, side="right") - 1, 0, n - 1)
+            stratum = np.clip(np.searchsorted(edges, cells.score, side="right") - 1, 0, n - 1)
             columns = (cells.weight, cells.events, cells.square_sums[0], cells.weight * cells.score)
-            sums.append([np.bincount(at, column.astype(np.float64), n) for column in columns])
+            sums.append([np.bincount(stratum, column.astype(np.float64), n) for column in columns])
         self.count, events, self.squares, self.expected = np.moveaxis(np.array(sums), 1, 0)
         self.observed = events - self.expected
         expected = self.expected.sum(axis=0)
@@ -78,7 +80,8 @@ class _Strata:
             self.expected, self.count, out=np.tile(centre, (len(days), 1)), where=self.count > 0
         )
         # The gap r of a day and stratum, interpolated at its mean score, is hat @ r.
-        self.hat = np.stack([np.interp(score, centre, one) for one in np.eye(n)], axis=-1)
+        gap_columns = [np.interp(score, centre, unit) for unit in np.eye(n)]
+        self.hat = np.stack(gap_columns, axis=-1)
         self.rate = np.clip(score + self.hat @ self.gap(self.observed), 0, 1)
         self.variance = self.squares * self.rate * (1 - self.rate)
         # Half an event on either side keeps the log-odds of a stratum of scores 0 or 1 finite.
@@ -102,13 +105,19 @@ class _Strata:
 
 
 def _edges(days: Sequence[Cells]) -> Floats:
-    """Edges of the strata: about ten of equal mass and ten of equal width, fewer if few events are expected."""
-    score, inverse = np.unique(np.concatenate([cells.score for cells in days]), return_inverse=True)
-    weight = np.bincount(inverse, np.concatenate([cells.weight for cells in days]))
+    """Edges of the strata: about ten of equal mass and ten of equal width.
+
+    There are fewer if few events or few non-events are expected.
+    """
+    all_scores = np.concatenate([cells.score for cells in days])
+    all_weights = np.concatenate([cells.weight for cells in days])
+    score, inverse = np.unique(all_scores, return_inverse=True)
+    weight = np.bincount(inverse, all_weights)
     if all(cells.whole for cells in days):
         weight = np.rint(weight).astype(np.int64)
     expected = float(weight @ score)
-    n = max(1, min(_STRATA, int(min(expected, float(weight.sum()) - expected) / _EVENTS)))
+    rarer = min(expected, float(weight.sum()) - expected)
+    n = max(1, min(_STRATA, int(rarer / _EVENTS)))
     return MassAndWidth(n, n).group(Cells(score, weight, weight, weight)).edges
 
 
@@ -118,33 +127,36 @@ class _Scan:
     def __init__(self, strata: _Strata) -> None:
         self.strata = strata
         x = strata.x
-        self.level_gap, self.slope_gap = (
-            np.einsum("dk,dkj->jd", strata.count * v, strata.hat) for v in (1.0, x)
-        )
+        self.level_gap = np.einsum("dk,dkj->jd", strata.count, strata.hat)
+        self.slope_gap = np.einsum("dk,dkj->jd", strata.count * x, strata.hat)
         self.variance = strata.variance.sum(axis=0)
         self.least = _LEAST * np.array([self.variance.sum(), self.variance @ x**2])
         self.reached = np.vstack([np.zeros(x.size), np.cumsum(strata.count, axis=0)]) / strata.total
         weights = np.stack([self.variance, self.variance * x**2])
-        self.shares = (
-            weights @ self.reached.T / np.maximum(weights.sum(axis=1, keepdims=True), _TINY)
-        )
+        total_weights = np.maximum(weights.sum(axis=1, keepdims=True), _TINY)
+        self.shares = weights @ self.reached.T / total_weights
 
     def __call__(self, excess: Floats) -> tuple[Floats, Ints, Ints]:
-        """The largest statistic of each set of labels, and its run."""
-        gap, (draws, days, _) = self.strata.gap(excess), excess.shape
+        """The largest statistic of each set of labels, the first day of its run, the day after."""
+        gap = self.strata.gap(excess)
+        draws, days, _ = excess.shape
         level = _tied_down(excess.sum(axis=-1) - gap @ self.level_gap, self.shares[0])
         slope = _tied_down(excess @ self.strata.x - gap @ self.slope_gap, self.shares[1])
-        best, (start, stop) = np.full(draws, -np.inf), np.zeros((2, draws), dtype=np.int64)
+        best = np.full(draws, -np.inf)
+        start = np.zeros(draws, dtype=np.int64)
+        stop = np.zeros(draws, dtype=np.int64)
         for i in range(1, days):
             ends = np.arange(i + 1, days + 1) if days <= _MANY_DAYS else np.unique([i + 1, days])
-            value = self._statistic(
-                i, ends, level[:, ends] - level[:, i, None], slope[:, ends] - slope[:, i, None]
-            )
+            run_level = level[:, ends] - level[:, i, None]
+            run_slope = slope[:, ends] - slope[:, i, None]
+            value = self._statistic(i, ends, run_level, run_slope)
             value -= np.where(ends < days, 2 * np.log(days), 0.0)
-            at = value.argmax(axis=1)
-            largest = value[np.arange(draws), at]
+            best_end = value.argmax(axis=1)
+            largest = value[np.arange(draws), best_end]
             better = largest > best
-            best[better], start[better], stop[better] = largest[better], i, ends[at[better]]
+            best[better] = largest[better]
+            start[better] = i
+            stop[better] = ends[best_end[better]]
         return best, start, stop
 
     def _statistic(self, i: int, ends: Ints, level: Floats, slope: Floats) -> Floats:
@@ -152,19 +164,23 @@ class _Scan:
         share = self.reached[ends] - self.reached[i]
         free = share * (1 - share) * self.variance
         v_level = free.sum(axis=1)
-        both = free @ self.strata.x
+        covariance = free @ self.strata.x
         v_slope = free @ self.strata.x**2
         divisor = np.maximum(v_level, _TINY)
-        # The slope, free of what the level explains.
-        rest = slope - level * (both / divisor)
-        left = v_slope - both**2 / divisor
-        known = v_level > self.least[0]
-        sloped = left > np.maximum(1e-6 * v_slope, self.least[1])
-        value = np.where(known, level**2 / divisor, 0.0)
-        return np.asarray(value + np.where(known & sloped, rest**2 / np.maximum(left, _TINY), 0.0))
+        # The slope, free of what the level explains, and the variance of this rest.
+        rest = slope - level * (covariance / divisor)
+        v_rest = v_slope - covariance**2 / divisor
+        has_level = v_level > self.least[0]
+        has_slope = has_level & (v_rest > np.maximum(1e-6 * v_slope, self.least[1]))
+        by_level = np.where(has_level, level**2 / divisor, 0.0)
+        by_slope = np.where(has_slope, rest**2 / np.maximum(v_rest, _TINY), 0.0)
+        return np.asarray(by_level + by_slope)
 
 
 def _tied_down(values: Floats, share: Floats) -> Floats:
-    """Sums over the first 0, 1, 2, … days, less their share of the sum over all days, which interpolation leaves."""
+    """Sums over the first 0, 1, 2, … days, less their share of the sum over all days.
+
+    Interpolation leaves such a sum, which would be 0 without it.
+    """
     sums = np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)
     return np.asarray(sums - sums[:, -1:] * share)

@@ -25,6 +25,7 @@ from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, as_rule, b
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import DroppedRowsWarning, InputError, Remedy, dropped_rows, warn
+from trueness.infer.group._segment_rows import event_rows, places_by_value
 from trueness.infer.limits._slope import shift_limits
 from trueness.measure._slope import inside_cells
 from trueness.results import Estimate, Grade, GradePeriods, GradeTable
@@ -35,6 +36,7 @@ Portfolio: TypeAlias = Literal["infinite", "finite"]
 
 _MOST_DISTINCT = 50
 _SAMPLING = "Weights are sampling weights"
+_SKETCH = "Sketch: a cell that a cut-off divides counts as a whole, in the grade of its mean score."
 _ALL = Edges([0, 1])
 _TOTAL = "total"
 # A grade whose doubled PD would be noticed less often than this has no power.
@@ -278,23 +280,30 @@ class _GradeSums(NamedTuple):
     @property
     def score(self) -> Floats:
         """Mean score, nan without rows."""
-        return np.asarray(
-            np.divide(
-                self.expected, self.weight, out=np.full(self.n.size, np.nan), where=self.n > 0
-            )
-        )
+        unknown = np.full(self.n.size, np.nan)
+        return np.asarray(np.divide(self.expected, self.weight, out=unknown, where=self.n > 0))
 
     @classmethod
     def of_bins(cls, names: Iterable[str], parts: Iterable[Bins]) -> "_GradeSums":
+        """The grades of these names, in one or several parts."""
         parts = tuple(parts)
-        columns = ("count", "weight", "events", "sum_score", "squares")
-        joined = (
-            np.concatenate([np.asarray(getattr(part, name)) for part in parts]) for name in columns
-        )
-        count, weight, events, expected, squares = (one.astype(np.float64) for one in joined)
+
+        def joined(column: str) -> Floats:
+            values = [np.asarray(getattr(part, column)) for part in parts]
+            return np.concatenate(values).astype(np.float64)
+
+        weight = joined("weight")
         whole = all(part.whole for part in parts)
-        n = (weight if whole else count).astype(np.int64)
-        return cls(tuple(names), n, weight, events, expected, squares, whole)
+        n = weight if whole else joined("count")
+        return cls(
+            names=tuple(names),
+            n=n.astype(np.int64),
+            weight=weight,
+            events=joined("events"),
+            expected=joined("sum_score"),
+            squares=joined("squares"),
+            whole=whole,
+        )
 
     def in_order(self, order: Ints) -> "_GradeSums":
         """The grades in another order."""
@@ -304,17 +313,24 @@ class _GradeSums(NamedTuple):
     def each(self, change: Callable[[Any], Any]) -> "_GradeSums":
         """All columns changed in the same way, such as another order."""
         return self._replace(
-            **{
-                k: change(getattr(self, k))
-                for k in ("n", "weight", "events", "expected", "squares")
-            }
+            n=change(self.n),
+            weight=change(self.weight),
+            events=change(self.events),
+            expected=change(self.expected),
+            squares=change(self.squares),
         )
+
+    @property
+    def total(self) -> "_GradeSums":
+        """All grades together, as one."""
+        return self.each(lambda values: values.sum(keepdims=True))._replace(names=(_TOTAL,))
 
 
 def _checked_lights(lights: Any) -> tuple[float, float]:
+    """The levels of amber and red, checked."""
     if not isinstance(lights, tuple | list) or len(lights) != 2:
         raise InputError("lights", "must be two levels, for amber and red", f"got {lights!r}")
-    amber, red = (checked_fraction(one, "lights") for one in lights)
+    amber, red = (checked_fraction(light, "lights") for light in lights)
     if not amber < red:
         raise InputError(
             "lights", "must have a lower level for amber than for red", f"got {lights!r}"
@@ -327,16 +343,12 @@ def _by_score(y_true: Any, y_prob: Any, bins: Any, period: Any, rows: RowOptions
     names, rule = _names_and_rule(bins)
     if rule is not None:
         _check_number(rule.n_requested)
-    evidence = _read(y_true, y_prob, rows)
+    evidence = event_rows(y_true, y_prob, rows)
     if isinstance(y_true, Binned):
         if rule is None:
             demand = "must say which bins are grades"
-            raise InputError(
-                "bins",
-                demand,
-                "got None and a Binned",
-                remedy="Pass its edges, or name the cut-offs.",
-            )
+            remedy = "Pass its edges, or name the cut-offs."
+            raise InputError("bins", demand, "got None and a Binned", remedy=remedy)
         part = evidence.binned(rule, moments=False).parts[0]
         cells = None
     else:
@@ -350,24 +362,28 @@ def _by_score(y_true: Any, y_prob: Any, bins: Any, period: Any, rows: RowOptions
                 raise
             raise error.but(remedy="Give the last grade the cut-off 1.") from None
     _check_number(part.size)
-    ends = pairwise(part.edges.tolist())
-    names = names or tuple(
-        f"[{a:.6g}, {b:.6g}{']' if b == part.edges[-1] else ')'}" for a, b in ends
-    )
-    note = (
-        "Sketch: a cell that a cut-off divides counts as a whole, in the grade of its mean score."
-    )
+    names = names or _interval_names(part.edges.tolist())
+    notes = evidence.notes
+    if isinstance(y_true, Sketch):
+        notes = (_SKETCH, *notes)
     rule = Edges(part.edges)
 
-    def sums_of(some: Ints) -> _GradeSums:
-        return _GradeSums.of_bins(names, [bins_of_rows(evidence.at(some).sample, rule)])
+    def sums_of(place: Ints) -> _GradeSums:
+        return _GradeSums.of_bins(names, [bins_of_rows(evidence.at(place).sample, rule)])
 
     return _Graded(
         sums=_GradeSums.of_bins(names, [part]),
         cells=cells,
-        notes=(note,) * isinstance(y_true, Sketch) + evidence.notes,
+        notes=notes,
         periods=_by_period(_periods(evidence, y_true, period), evidence, sums_of),
     )
+
+
+def _interval_names(edges: list[float]) -> tuple[str, ...]:
+    """Bins as intervals, closed on the left, the last on both sides."""
+    names = [f"[{low:.6g}, {high:.6g})" for low, high in pairwise(edges)]
+    names[-1] = f"{names[-1][:-1]}]"
+    return tuple(names)
 
 
 def _periods(evidence: Evidence, y_true: Any, period: Any) -> SegmentColumn | None:
@@ -379,13 +395,13 @@ def _periods(evidence: Evidence, y_true: Any, period: Any) -> SegmentColumn | No
     if isinstance(period, Mapping):
         raise InputError("period", "must be a column with the period of each row", "got a dict")
     try:
-        column, *others = evidence.columns(period, y_true, whole="names")
+        column, *further_columns = evidence.columns(period, y_true, whole="names")
     except InputError as error:
         if error.argument != "by":
             raise
         raise error.but(argument="period") from None
-    if others:
-        raise InputError("period", "must be one column", f"got {1 + len(others)}")
+    if further_columns:
+        raise InputError("period", "must be one column", f"got {1 + len(further_columns)}")
     if len(column.values) > MOST_GRADES:
         got = f"got {len(column.values):,}"
         raise InputError("period", f"must have at most {MOST_GRADES:,} different values", got)
@@ -398,26 +414,17 @@ def _by_period(
     """The sums of each period that has rows of any weight."""
     if column is None:
         return ()
-    places = ((name, np.flatnonzero(column.code == i)) for i, name in enumerate(column.values))
-    return tuple((name, sums_of(some)) for name, some in places if evidence.has_weight(some))
+    return tuple((name, sums_of(place)) for name, place in places_by_value(column, evidence))
 
 
 def _check_number(grades: int) -> None:
+    """Raise if there are too many grades."""
     if grades > MOST_GRADES:
         raise InputError("bins", f"must be at most {MOST_GRADES:,} grades", f"got {grades:,}")
 
 
-def _read(y_true: Any, y_prob: Any, rows: RowOptions) -> Evidence:
-    evidence = Evidence.of(y_true, y_prob, rows)
-    if evidence.view != "binary":
-        demand = "must be the probability of an event, or have two columns"
-        got = f"got {len(evidence.classes or ())}"
-        remedy = "For one class against the rest pass its column as a vector."
-        raise InputError("y_prob", demand, f"{got} classes", remedy=remedy)
-    return evidence
-
-
 def _names_and_rule(bins: Any) -> tuple[tuple[str, ...], BinRule | None]:
+    """The names of the grades, if the caller gives them, and their cut-offs."""
     if bins is None:
         return (), None
     if not isinstance(bins, Mapping):
@@ -436,7 +443,9 @@ def _names_and_rule(bins: Any) -> tuple[tuple[str, ...], BinRule | None]:
                 "bins", "must have upper cut-offs in [0, 1]", f"that of {name!r} is {cut!r}"
             )
         if float(cut) <= last:
-            after = f"after {before!r} with {last:g}" if before else "and no score is below"
+            after = "and no score is below"
+            if before:
+                after = f"after {before!r} with {last:g}"
             got = f"{name!r} has {float(cut):g} {after}"
             raise InputError("bins", "must have upper cut-offs that ascend from above 0", got)
         last = float(cut)
@@ -445,19 +454,18 @@ def _names_and_rule(bins: Any) -> tuple[tuple[str, ...], BinRule | None]:
 
 
 def _distinct(cells: Cells) -> tuple[tuple[str, ...], BinRule]:
+    """Each distinct score as a grade, named by its digits; by all of them if six are ambiguous."""
     if cells.size > _MOST_DISTINCT:
         demand = "Grades must be given by a column or by cut-offs"
-        got = f"there are {cells.size:,} distinct scores"
+        got = f"there are {cells.size:,} distinct scores, too many for one grade each"
         text = (
             "`grades=` is a column of grades, `bins={'A': 0.01, 'B': 0.1, 'C': 1}` names cut-offs."
         )
-        raise InputError(
-            "", demand, f"{got}, too many for one grade each", remedy=Remedy("name-grades", text)
-        )
-    names = [f"{score:.6g}" for score in cells.score]
-    return tuple(
-        names if len(set(names)) == len(names) else map(repr, cells.score.tolist())
-    ), Distinct()
+        raise InputError("", demand, got, remedy=Remedy("name-grades", text))
+    names = tuple(f"{score:.6g}" for score in cells.score)
+    if len(set(names)) < len(names):
+        names = tuple(map(repr, cells.score.tolist()))
+    return names, Distinct()
 
 
 def _by_column(y_true: Any, y_prob: Any, grades: Any, period: Any, rows: RowOptions) -> _Graded:
@@ -470,7 +478,7 @@ def _by_column(y_true: Any, y_prob: Any, grades: Any, period: Any, rows: RowOpti
         raise InputError(
             "grades", "must be a column with the grade of each row", "got a dict", remedy=remedy
         )
-    evidence = _read(y_true, y_prob, rows)
+    evidence = event_rows(y_true, y_prob, rows)
     w = evidence.sample.w
     periods = _periods(evidence, y_true, period)
     if w is not None and not w.all():
@@ -490,8 +498,8 @@ def _by_column(y_true: Any, y_prob: Any, grades: Any, period: Any, rows: RowOpti
     if not column.ordered:
         order = np.lexsort((order, sums.score))
 
-    def sums_of(some: Ints) -> _GradeSums:
-        return _sums_by_code(column, evidence, some).in_order(order)
+    def sums_of(place: Ints) -> _GradeSums:
+        return _sums_by_code(column, evidence, place).in_order(order)
 
     return _Graded(
         sums=sums.in_order(order),
@@ -501,53 +509,54 @@ def _by_column(y_true: Any, y_prob: Any, grades: Any, period: Any, rows: RowOpti
     )
 
 
-def _sums_by_code(column: GradeColumn, evidence: Evidence, some: Ints) -> _GradeSums:
+def _sums_by_code(column: GradeColumn, evidence: Evidence, place: Ints) -> _GradeSums:
     """The sums of some of the rows by the grades of a column."""
-    code = column.code[some]
-    by_grade = some[np.argsort(code, kind="stable")]
+    code = column.code[place]
+    by_grade = place[np.argsort(code, kind="stable")]
     ends = np.searchsorted(np.sort(code), np.arange(len(column.names) + 1)).tolist()
-    empty = Bins.empty(np.array([0.0, 1.0]))
-    each = (
-        bins_of_rows(evidence.at(by_grade[a:b]).sample, _ALL) if a < b else empty
-        for a, b in pairwise(ends)
-    )
-    return _GradeSums.of_bins(column.names, each)
+    bins = []
+    for start, stop in pairwise(ends):
+        if start < stop:
+            bins.append(bins_of_rows(evidence.at(by_grade[start:stop]).sample, _ALL))
+        else:
+            bins.append(Bins.empty(np.array([0.0, 1.0])))
+    return _GradeSums.of_bins(column.names, bins)
 
 
 def _table(graded: _Graded, model: _Model) -> GradeTable:
+    """The table of sums by grade."""
     sums = graded.sums
-    one = np.array([1.0])
     filled = sums.n > 0
-    laws = [OneFactor(np.array([p]), one, model.correlation) for p in np.minimum(sums.score, 1.0)]
-    share = sums.weight[filled] / sums.weight.sum()
-    every = OneFactor(np.minimum(sums.score[filled], 1.0), share, model.correlation)
-    grades = [
-        _grade(name, sums, i, law, model)
-        for i, (name, law) in enumerate(zip(sums.names, laws, strict=True))
-    ]
+    score = np.minimum(sums.score, 1.0)
+    grades = []
+    for i in range(score.size):
+        law = OneFactor(score[i : i + 1], np.array([1.0]), model.correlation)
+        grades.append(_grade(sums, i, law, model))
     adjusted = np.full(len(grades), np.nan)
-    adjusted[filled] = holm(np.array([g.pvalue for g in grades])[filled])
-    grades = [replace(g, adjusted_pvalue=float(p)) for g, p in zip(grades, adjusted, strict=True)]
-    total = _grade(_TOTAL, sums.each(lambda values: values.sum(keepdims=True)), 0, every, model)
-    there = [g for g in grades if g.n > 0]
-    inversions = tuple((a.grade, b.grade) for a, b in pairwise(there) if b.rate < a.rate)
-    offset = _offset(graded.cells, total, model.level)
-    said = (
-        *(note for note in graded.notes if sums.whole or not note.startswith("Weights are")),
-        *_notes(there, sums, model),
-    )
+    adjusted[filled] = holm(np.array([grade.pvalue for grade in grades])[filled])
+    grades = [
+        replace(grade, adjusted_pvalue=float(pvalue))
+        for grade, pvalue in zip(grades, adjusted, strict=True)
+    ]
+    share = sums.weight[filled] / sums.weight.sum()
+    law_of_all = OneFactor(score[filled], share, model.correlation)
+    total = _grade(sums.total, 0, law_of_all, model)
+    filled_grades = [grade for grade in grades if grade.n > 0]
+    notes = graded.notes
+    if not sums.whole:  # `_notes` says more of sampling weights
+        notes = tuple(note for note in notes if not note.startswith("Weights are"))
     return GradeTable(
         grades=tuple(grades),
         total=total,
-        offset=offset,
-        inversions=inversions,
+        offset=_offset(graded.cells, total, model.level),
+        inversions=tuple((a.grade, b.grade) for a, b in pairwise(filled_grades) if b.rate < a.rate),
         level=model.level,
         amber=model.amber,
         red=model.red,
         correlation=model.correlation,
         portfolio=model.portfolio,
         margin=model.margin,
-        notes=said,
+        notes=(*notes, *_notes(filled_grades, sums, model)),
         periods=_long_run(graded.periods),
     )
 
@@ -559,8 +568,7 @@ def _long_run(periods: tuple[tuple[str, _GradeSums], ...]) -> GradePeriods | Non
     lines: list[tuple[str, str, int, float, float, float]] = []
     rates: dict[str, list[float]] = {}
     for period, sums in periods:
-        total = sums.each(lambda values: values.sum(keepdims=True))._replace(names=(_TOTAL,))
-        for part in (sums, total):
+        for part in (sums, sums.total):
             for i, grade in enumerate(part.names):
                 events = float(part.events[i])
                 rate = min(events / float(part.weight[i]), 1.0) if part.n[i] else math.nan
@@ -579,80 +587,89 @@ def _long_run(periods: tuple[tuple[str, _GradeSums], ...]) -> GradePeriods | Non
 
 
 def _mean_of_known(values: list[float]) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    if not known:
+    """The mean of the rates that are not nan."""
+    rates = [value for value in values if not math.isnan(value)]
+    if not rates:
         return math.nan
-    return math.fsum(known) / len(known)
+    return math.fsum(rates) / len(rates)
 
 
-def _grade(name: str, sums: _GradeSums, i: int, law: OneFactor, model: _Model) -> Grade:
+def _grade(sums: _GradeSums, i: int, law: OneFactor, model: _Model) -> Grade:
     """One line of the table, without adjustment of its p-value."""
-    n, weight, events, expected, squares = (float(column[i]) for column in sums[1:6])
-    if n == 0:
-        unknown = dict.fromkeys((f.name for f in fields(Grade)), math.nan)
-        none: dict[str, Any] = {"n": 0, "weight": 0.0, "expected": 0.0, "events": 0.0}
-        return Grade(**(unknown | none | {"grade": name, "light": "", "few": False}))
-    rows = weight * (weight / squares)  # independent rows of equal weight that these are worth
+    name = sums.names[i]
+    if sums.n[i] == 0:
+        return _empty_grade(name)
+    weight = float(sums.weight[i])
+    events = float(sums.events[i])
+    # Independent rows of equal weight that these are worth.
+    rows = weight * (weight / float(sums.squares[i]))
     rate = min(events / weight, 1.0)
     score = law.mean
     whole = sums.whole
     k = round(events) if whole else rate * rows
     low, high = _rate_limits(law, k, rows, model)
-    large = model.correlation > 0 and model.portfolio == "infinite"
+    is_large = model.correlation > 0 and model.portfolio == "infinite"
 
     def upper(probability: float) -> float:
-        if large:
+        if is_large:
             return law.quantile(probability)
         return law.most_events(rows, probability, whole=whole) / rows
 
     def lower(probability: float) -> float:
-        if large:
+        if is_large:
             return law.quantile(1 - probability)
         return law.fewest_events(rows, probability, whole=whole) / rows
 
-    many = law.at_least(k, rows)
-    few = law.at_most(k, rows)
+    def over_score(value: float) -> float:
+        if score > 0:
+            return value / score
+        return math.inf if rate > 0 else math.nan
+
+    pvalue = law.at_least(k, rows)
+    pvalue_few = law.at_most(k, rows)
     amber = upper(model.amber)
     red = upper(model.red)
     two_sided = (1 + model.level) / 2
-    without = math.inf if rate > 0 else math.nan  # expected events
-    ratio, ratio_low, ratio_high = (x / score if score > 0 else without for x in (rate, low, high))
-    both = min(1.0, 2 * min(many, few))
-    light: Light = _light(rate > amber, rate > red) if large else _exact_light(many, model)
-    found: Any = {
-        "n": int(n),
-        "weight": weight,
-        "score": score,
-        "expected": expected,
-        "events": events,
-        "rate": rate,
-    }
-    found |= {
-        "low": low,
-        "high": high,
-        "ratio": ratio,
-        "ratio_low": ratio_low,
-        "ratio_high": ratio_high,
-    }
-    found |= {
-        "limit_low": lower(two_sided),
-        "limit_high": upper(two_sided),
-        "amber_above": amber,
-        "red_above": red,
-    }
-    found |= {"pvalue": many, "pvalue_few": few, "pvalue_two_sided": both, "adjusted_pvalue": many}
+    light: Light = _exact_light(pvalue, model)
+    if is_large:
+        light = _light(rate > amber, rate > red)
     power = _power_of_doubled(law, amber * rows, rows, whole=whole)
     if light == "green" and power < _NOTICED:
         light = "no power"
     return Grade(
-        name,
-        **found,
+        grade=name,
+        n=int(sums.n[i]),
+        weight=weight,
+        score=score,
+        expected=float(sums.expected[i]),
+        events=events,
+        rate=rate,
+        low=low,
+        high=high,
+        ratio=over_score(rate),
+        ratio_low=over_score(low),
+        ratio_high=over_score(high),
+        limit_low=lower(two_sided),
+        limit_high=upper(two_sided),
+        amber_above=amber,
+        red_above=red,
+        pvalue=pvalue,
+        pvalue_few=pvalue_few,
+        pvalue_two_sided=min(1.0, 2 * min(pvalue, pvalue_few)),
         pvalue_jeffreys=float(betainc(k + 0.5, rows - k + 0.5, score)),
+        adjusted_pvalue=pvalue,
         light=light,
-        few=few <= 1 - model.amber,
+        few=pvalue_few <= 1 - model.amber,
         power=power,
         conservative=_upper_rate(law, k, rows, model),
     )
+
+
+def _empty_grade(name: str) -> Grade:
+    """The line of a grade without rows."""
+    values: dict[str, Any] = dict.fromkeys((field.name for field in fields(Grade)), math.nan)
+    values |= {"n": 0, "weight": 0.0, "expected": 0.0, "events": 0.0}
+    return Grade(**values | {"grade": name, "light": "", "few": False})
 
 
 def _rate_limits(law: OneFactor, k: float, rows: float, model: _Model) -> tuple[float, float]:
@@ -668,9 +685,12 @@ def _upper_rate(law: OneFactor, k: float, rows: float, model: _Model) -> float:
     """The one-sided upper limit of the rate at the level of the margin."""
     if model.margin is None:
         return math.nan
-    if model.correlation == 0:
-        return 1.0 if k >= rows else float(betaincinv(k + 1, rows - k, model.margin))
-    return law.rate_limits(k, rows, 0.5, 1 - model.margin)[1]
+    if model.correlation > 0:
+        _, high = law.rate_limits(k, rows, 0.5, 1 - model.margin)
+        return high
+    if k >= rows:
+        return 1.0
+    return float(betaincinv(k + 1, rows - k, model.margin))
 
 
 def _power_of_doubled(law: OneFactor, green: float, rows: float, *, whole: bool) -> float:
@@ -678,15 +698,21 @@ def _power_of_doubled(law: OneFactor, green: float, rows: float, *, whole: bool)
     doubled = OneFactor(np.minimum(2 * law.p, 1.0), law.share, law.correlation)
     # The limit is a rate: times the rows it may miss a whole number by rounding.
     fewest = math.floor(green + 1e-6) + 1 if whole else green
-    return doubled.at_least(fewest, rows) if fewest <= rows else 0.0
+    if fewest > rows:
+        return 0.0
+    return doubled.at_least(fewest, rows)
 
 
 def _exact_light(pvalue: float, model: _Model) -> Literal["green", "amber", "red"]:
-    """Whether the events exceed the limits of amber and red: these are the last whose p-value is larger."""
+    """Whether the events exceed the limits of amber and red.
+
+    The limits are the last numbers of events whose p-value is larger.
+    """
     return _light(pvalue <= 1 - model.amber, pvalue <= 1 - model.red)
 
 
 def _light(amber: bool, red: bool) -> Literal["green", "amber", "red"]:
+    """The light of a grade beyond the limit of amber, or of red."""
     if red:
         return "red"
     if amber:
@@ -695,33 +721,42 @@ def _light(amber: bool, red: bool) -> Literal["green", "amber", "red"]:
 
 
 def _offset(cells: Cells | None, total: Grade, level: float) -> Estimate:
-    name = "central-tendency offset"
-    definition = "Shift of all log-odds after which expected = observed events."
+    """The shift of the log-odds at which as many events are expected as were observed."""
+    offset = Estimate(
+        measure="central-tendency offset",
+        value=math.nan,
+        low=math.nan,
+        high=math.nan,
+        level=level,
+        method="",
+        n=total.n,
+        definition="Shift of all log-odds after which expected = observed events.",
+    )
     if cells is None:
         note = "Bins do not keep every distinct score, which the offset needs."
-        return Estimate(
-            name, math.nan, math.nan, math.nan, level, "", total.n, definition, note=note
-        )
-    found = shift_limits(cells, level)
-    shift = found.value
+        return replace(offset, note=note)
+    limits = shift_limits(cells, level)
+    shift = limits.value
     if math.isnan(shift):  # all labels are equal, which leaves one limit finite
-        if found.low > -math.inf:
+        if limits.low > -math.inf:
             shift = math.inf
-        elif found.high < math.inf:
+        elif limits.high < math.inf:
             shift = -math.inf
-        else:
-            shift = math.nan
     certain = inside_cells(cells).certain
-    note = f"{certain:,.6g} scores of exactly 0 or 1 are left out." if certain else ""
-    method = "likelihood ratio" if cells.whole else "Wald, sandwich variance"
-    error = found.standard_error if math.isfinite(shift) else math.nan
-    return Estimate(
-        name, shift, found.low, found.high, level, method, total.n, definition, error, note=note
+    return replace(
+        offset,
+        value=shift,
+        low=limits.low,
+        high=limits.high,
+        method="likelihood ratio" if cells.whole else "Wald, sandwich variance",
+        standard_error=limits.standard_error if math.isfinite(shift) else math.nan,
+        note=f"{certain:,.6g} scores of exactly 0 or 1 are left out." if certain else "",
     )
 
 
-def _notes(there: list[Grade], sums: _GradeSums, model: _Model) -> Iterable[str]:
-    falls = [f"{b.grade} below {a.grade}" for a, b in pairwise(there) if b.score < a.score]
+def _notes(grades: list[Grade], sums: _GradeSums, model: _Model) -> Iterable[str]:
+    """What a reader of the table should know; `grades` are those with rows."""
+    falls = [f"{b.grade} below {a.grade}" for a, b in pairwise(grades) if b.score < a.score]
     if falls:
         yield f"Predicted PDs are inverted: {', '.join(falls)}."
     if not sums.whole:
@@ -729,11 +764,13 @@ def _notes(there: list[Grade], sums: _GradeSums, model: _Model) -> Iterable[str]
     if model.correlation == 0:
         return
     yield "The limits of the offset and Jeffreys' test take rows as independent."
-    shown = {grade.grade: grade.light.replace("no power", "green") for grade in there}
-    other = [(grade.grade, _exact_light(grade.pvalue, model)) for grade in there]
-    differ = ", ".join(f"{name} would be {light}" for name, light in other if light != shown[name])
-    if differ:
+    differences = []
+    for grade in grades:
+        light = _exact_light(grade.pvalue, model)
+        if light != grade.light.replace("no power", "green"):
+            differences.append(f"{grade.grade} would be {light}")
+    if differences:
         yield (
-            "Vasicek's limits are those of infinitely many rows. With the chance within the rows there are, "
-            f'{differ} (`portfolio="finite"`).'
+            "Vasicek's limits are those of infinitely many rows. With the chance within the rows "
+            f'there are, {", ".join(differences)} (`portfolio="finite"`).'
         )

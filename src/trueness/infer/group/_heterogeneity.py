@@ -149,11 +149,15 @@ class _Centres(NamedTuple):
     variance: Floats
 
     def mean(self, tau2: float) -> float:
+        """The mean with the weights of a variance between centres."""
         weight = 1 / (self.variance + tau2)
         return float((weight * self.y).sum() / weight.sum())
 
     def spread(self, tau2: float) -> float:
-        """Cochran's Q with the weights of a variance between centres; it falls with that variance."""
+        """Cochran's Q with the weights of a variance between centres.
+
+        It falls with that variance.
+        """
         weight = 1 / (self.variance + tau2)
         return float((weight * (self.y - self.mean(tau2)) ** 2).sum())
 
@@ -164,18 +168,19 @@ class _Centres(NamedTuple):
         return -0.5 * (float(np.log(total).sum()) + math.log(weights) + self.spread(tau2))
 
     def slope(self, tau2: float) -> float:
-        """Twice its derivative."""
+        """Twice the derivative of the restricted log-likelihood."""
         weight = 1 / (self.variance + tau2)
         residual = self.y - self.mean(tau2)
+        spread = float((weight**2 * residual**2).sum())
         squares = float((weight**2).sum())
-        return (
-            float((weight**2 * residual**2).sum())
-            - float(weight.sum())
-            + squares / float(weight.sum())
-        )
+        total = float(weight.sum())
+        return spread - total + squares / total
 
     def between_variance(self) -> float:
-        """The variance between centres of the largest restricted likelihood; 0 if that falls from 0 on."""
+        """The variance between centres of the largest restricted likelihood.
+
+        It is 0 if the likelihood falls from 0 on.
+        """
         largest = _LARGEST * max(float(np.ptp(self.y)) ** 2, float(self.variance.max()))
         smallest = _SMALLEST * float(self.variance.min())
         grid = [0.0, *np.geomspace(smallest, largest, _GRID).tolist()]
@@ -190,7 +195,10 @@ class _Centres(NamedTuple):
         return _root(self.slope, low, high)
 
     def variance_with_spread(self, target: float) -> float:
-        """The variance between centres at which Q is this number; 0 if it is smaller for every variance."""
+        """The variance between centres at which Q is this number.
+
+        It is 0 if Q is smaller for every variance.
+        """
         if self.spread(0.0) <= target:
             return 0.0
         high = max(float(np.ptp(self.y)) ** 2, float(self.variance.max()))
@@ -204,11 +212,12 @@ def _root(f: Callable[[float], float], low: float, high: float) -> float:
 
 
 def _read(values: Any, name: str) -> Floats:
-    given = numeric(column(values, name), name)
-    numbers = given.values.astype(np.float64)
+    """One finite number per centre, checked."""
+    entered = numeric(column(values, name), name)
+    numbers = entered.values.astype(np.float64)
     if numbers.ndim != 1:
         raise InputError(name, "must be one number per centre", f"got shape {numbers.shape}")
-    missing = given.missing is not None and given.missing.any()
+    missing = entered.missing is not None and entered.missing.any()
     if missing or not np.isfinite(numbers).all():
         raise InputError(name, "must be finite", "some are missing or infinite")
     if numbers.size and np.abs(numbers).max() > _HUGE:

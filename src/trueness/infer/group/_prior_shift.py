@@ -38,7 +38,7 @@ def prior_shift(
     percent: bool = False,
     ignore_index: int | None = None,
 ) -> PriorShift:
-    r"""Whether the scores look as if one class had been weighted, over-sampled or down-sampled, and by what factor.
+    r"""Whether one class seems to have been weighted or re-sampled, and by what factor.
 
     Weighting positives w-fold, or keeping one in w negatives, multiplies the odds of a model by w
     and leaves their ratios alone. Such a shift can be distinguished from other errors;
@@ -156,12 +156,11 @@ def prior_shift(
         remedy = "`PriorCorrection().fit(y_prob, y_true).weight_` estimates them."
         raise InputError("y_prob", demand, got, remedy=remedy)
     grouped = evidence.clustered if evidence.dependent else None
-    intercept, slope = (
-        limits(evidence.cells, level, grouped) for limits in (shift_limits, slope_limits)
-    )
-    return replace(
-        shift_of_limits(intercept, slope, inside_cells(evidence.cells), level), note=evidence.note
-    )
+    cells = evidence.cells
+    intercept = shift_limits(cells, level, grouped)
+    slope = slope_limits(cells, level, grouped)
+    shift = shift_of_limits(intercept, slope, inside_cells(cells), level)
+    return replace(shift, note=evidence.note)
 
 
 def shift_of_limits(
@@ -170,7 +169,7 @@ def shift_of_limits(
     """The prior shift from the intercept at slope 1 and the slope, with their limits."""
     with np.errstate(over="ignore"):
         weight, high, low = (
-            float(np.exp(-one)) for one in (intercept.value, intercept.low, intercept.high)
+            float(np.exp(-shift)) for shift in (intercept.value, intercept.low, intercept.high)
         )
     if math.isnan(weight):  # equal labels leave one limit finite
         if intercept.high < math.inf:
@@ -179,7 +178,14 @@ def shift_of_limits(
             weight = 0.0
         else:
             weight = math.nan
-    n = int(inside.cells.row_counts.sum())
     return PriorShift(
-        weight, low, high, level, slope.value, slope.low, slope.high, n, inside.certain
+        weight=weight,
+        low=low,
+        high=high,
+        level=level,
+        slope=slope.value,
+        slope_low=slope.low,
+        slope_high=slope.high,
+        n=int(inside.cells.row_counts.sum()),
+        n_certain=inside.certain,
     )

@@ -154,8 +154,9 @@ def _cells_of(scores: Any, name: str) -> Cells:
         try:
             (cells,) = tally(np.arange(values.size) % 2, scores).parts
         except InputError as error:
-            points = "Points of a scorecard are first divided by their maximum."
-            remedy = points if "[0, 1]" in error.demand else "Leave such rows out."
+            remedy = "Leave such rows out."
+            if "[0, 1]" in error.demand:
+                remedy = "Points of a scorecard are first divided by their maximum."
             raise error.but(argument=name, remedy=remedy) from None
     return cells
 
@@ -170,9 +171,9 @@ def _counts_in(cells: Cells, pooled: Cells, start: Ints) -> Ints:
 def _parts(first: Ints, second: Ints) -> Floats:
     """What each bin adds to the index, for one table of counts or several, one in each row."""
     filled = (first + second) > 0
-    bins = filled.sum(axis=-1, keepdims=True)
-    a = (first + 0.5) / (first.sum(axis=-1, keepdims=True) + bins / 2)
-    c = (second + 0.5) / (second.sum(axis=-1, keepdims=True) + bins / 2)
+    half_rows = filled.sum(axis=-1, keepdims=True) / 2
+    a = (first + 0.5) / (first.sum(axis=-1, keepdims=True) + half_rows)
+    c = (second + 0.5) / (second.sum(axis=-1, keepdims=True) + half_rows)
     return np.where(filled, (a - c) * np.log(a / c), 0.0)
 
 
@@ -180,13 +181,13 @@ def _redrawn(pooled: Ints, n_first: int, n_second: int, seed: int) -> tuple[Floa
     """The index of tables in which chance alone divides the rows, and how they were drawn."""
     rng = stream(seed, "labels")
     filled = pooled[pooled > 0]
-    if n_first + n_second >= _MOST_DRAWN:
-        scale = 1 / n_first + 1 / n_second
-        limit = (
-            scale * rng.chisquare(filled.size - 1, _DRAWS) if filled.size > 1 else np.zeros(_DRAWS)
-        )
-        return limit, f"{_DRAWS:,} draws of the limit law"
-    # 'marginals' takes time by bin; 'count', which NumPy prefers, by row.
-    first = rng.multivariate_hypergeometric(filled, n_first, size=_DRAWS, method="marginals")
-    values = _parts(first, filled - first).sum(axis=1)
-    return values, f"{_DRAWS:,} random divisions of the pooled rows"
+    if n_first + n_second < _MOST_DRAWN:
+        # 'marginals' takes time by bin; 'count', which NumPy prefers, by row.
+        first = rng.multivariate_hypergeometric(filled, n_first, size=_DRAWS, method="marginals")
+        values = _parts(first, filled - first).sum(axis=1)
+        return values, f"{_DRAWS:,} random divisions of the pooled rows"
+    method = f"{_DRAWS:,} draws of the limit law"
+    if filled.size < 2:
+        return np.zeros(_DRAWS), method
+    scale = 1 / n_first + 1 / n_second
+    return scale * rng.chisquare(filled.size - 1, _DRAWS), method

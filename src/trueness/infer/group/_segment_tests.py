@@ -1,4 +1,6 @@
-"""The joint test of all segments: one null distribution for the smallest of all tails (Westfall and Young).
+"""The joint test of all segments.
+
+There is one null distribution, that of the smallest of all tails (Westfall and Young).
 
 The statistics and their null distribution are in the notes of :func:`trueness.segments`. How good
 the tails are matters for power only. Tails other than exact ones are those of a gamma distribution
@@ -71,18 +73,27 @@ def joint_tests(rows: SegmentRows, draws: int, seed: int) -> SegmentTests:
     slope_pvalue = labels.apart(observed, np.nan)[1]
     # Below 1/(R + 1) only a proven bound says more; the decision at any level above that is not
     # changed by it.
-    both = 2 if labels.sloped.size else 1
+    statistics = 2 if labels.sloped.size else 1
     at_floor = gap * (draws + 1) < 1.5
-    gap[at_floor] = np.minimum(gap, holm(np.minimum(1.0, both * pvalue)))[at_floor]
+    gap[at_floor] = np.minimum(gap, holm(np.minimum(1.0, statistics * pvalue)))[at_floor]
     if rows.cluster is not None:
         signs, alone, _ = by_signs(rows, labels.by_cluster(rows), draws, seed)
-        gap, slope = map(np.maximum, (gap, slope), labels.apart(signs, 1.0))
-        pvalue, slope_pvalue = map(np.maximum, (pvalue, slope_pvalue), labels.apart(alone, np.nan))
+        gap_by_signs, slope_by_signs = labels.apart(signs, 1.0)
+        gap = np.maximum(gap, gap_by_signs)
+        slope = np.maximum(slope, slope_by_signs)
+        gap_alone, slope_alone = labels.apart(alone, np.nan)
+        pvalue = np.maximum(pvalue, gap_alone)
+        slope_pvalue = np.maximum(slope_pvalue, slope_alone)
     sign = np.zeros(gap.size)
     sign[labels.sloped] = labels.slope_excess(rows)
-    overall = _overall_tests(rows, draws, seed)
     return SegmentTests(
-        pvalue, slope_pvalue, sign, np.minimum(gap, slope), slope < gap, overall, joined
+        pvalue=pvalue,
+        slope_pvalue=slope_pvalue,
+        slope_sign=sign,
+        adjusted=np.minimum(gap, slope),
+        by_slope=slope < gap,
+        overall=_overall_tests(rows, draws, seed),
+        pooled=joined,
     )
 
 
@@ -92,10 +103,13 @@ def _statistics(
     """The statistics of labels, and whether near ties are drawn together."""
     pooled = rows.pooled()
     joined = pooled.size * draws > _MOST_LABELS
-    return _LabelStatistics(pooled.pooled(_ANGLE) if joined else pooled, fitted=fitted), joined
+    if joined:
+        pooled = pooled.pooled(_ANGLE)
+    return _LabelStatistics(pooled, fitted=fitted), joined
 
 
 def _overall_tests(rows: SegmentRows, draws: int, seed: int) -> Floats:
+    """Adjusted p-values of "the error of this segment is that of all rows"."""
     fitted = rows.without_overall_error()
     if fitted is None:
         return np.full(rows.members.shape[0], np.nan)
@@ -103,9 +117,8 @@ def _overall_tests(rows: SegmentRows, draws: int, seed: int) -> Floats:
     adjusted, _ = step_down(labels.observed(fitted), labels.batches(draws, seed), draws)
     if rows.cluster is not None:
         share = None if labels.common is None else labels.common[0]
-        adjusted = np.maximum(
-            adjusted, by_signs(fitted, labels.by_cluster(fitted), draws, seed, share)[0]
-        )
+        signed, _, _ = by_signs(fitted, labels.by_cluster(fitted), draws, seed, share)
+        adjusted = np.maximum(adjusted, signed)
     return np.minimum(*labels.apart(adjusted, 1.0))
 
 
@@ -115,7 +128,10 @@ def draws_at_once(entries: int, statistics: int, at_once: int = 64) -> int:
 
 
 def step_down(observed: Floats, batches: Iterator[Floats], draws: int) -> tuple[Floats, Floats]:
-    """Adjusted and unadjusted Monte-Carlo p-values of statistics, of shape (statistics, draws), small for evidence."""
+    """Adjusted and unadjusted Monte-Carlo p-values of statistics.
+
+    The draws have shape (statistics, draws); small values are evidence.
+    """
     order = np.argsort(observed, kind="stable")
     limit = observed[order, np.newaxis]
     reached = np.zeros(observed.size)
@@ -125,7 +141,9 @@ def step_down(observed: Floats, batches: Iterator[Floats], draws: int) -> tuple[
         alone += (ordered <= limit).sum(axis=1)
         reached += (np.minimum.accumulate(ordered[::-1], axis=0)[::-1] <= limit).sum(axis=1)
     back = np.argsort(order)
-    return np.maximum.accumulate(1 + reached)[back] / (draws + 1), (1 + alone)[back] / (draws + 1)
+    adjusted = np.maximum.accumulate(1 + reached) / (draws + 1)
+    unadjusted = (1 + alone) / (draws + 1)
+    return adjusted[back], unadjusted[back]
 
 
 class _LabelStatistics:
@@ -133,7 +151,8 @@ class _LabelStatistics:
 
     def __init__(self, entries: SegmentRows, *, fitted: bool = False) -> None:
         self.entries = entries
-        members, (away, self.centre) = entries.members, entries.away
+        members = entries.members
+        away, self.centre = entries.away
         p = entries.score
         variance = entries.variance
         total = members @ variance
@@ -144,8 +163,8 @@ class _LabelStatistics:
         spread = spread[self.sloped]
         self.common = None
         if fitted:
-            both = sparse.vstack([members, away])
-            self.common = common_part(entries, both, (both * both) @ variance)
+            weights = sparse.vstack([members, away])
+            self.common = common_part(entries, weights, (weights * weights) @ variance)
         self.slope_tail = self._gamma_tail(away, spread, slice(total.size, None))
         self.patterns = _Patterns(entries)
         self.expected, self.expected_slope = self.patterns.sums((entries.count * p)[:, np.newaxis])
@@ -164,34 +183,39 @@ class _LabelStatistics:
 
     @property
     def exact(self) -> bool:
-        """Whether gaps have exact tails: events are counts, not too many, and nothing was fitted to them."""
-        few = (self.entries.members @ self.entries.variance).max(initial=0) <= _LARGE_VARIANCE
-        return bool(self.entries.whole and self.common is None and few)
+        """Whether gaps have exact tails.
+
+        Events are counts, not too many of them, and nothing was fitted to them.
+        """
+        largest = (self.entries.members @ self.entries.variance).max(initial=0)
+        return bool(self.entries.whole and self.common is None and largest <= _LARGE_VARIANCE)
 
     def _gamma_tail(
         self, weights: Any, variance: Floats, part: slice
     ) -> Callable[[Floats], Floats]:
-        """Two-sided tails of weighted sums of residuals, from their first three moments (Wilson and Hilferty)."""
+        """Two-sided tails of weighted sums of residuals.
+
+        They follow from the first three moments (Wilson and Hilferty).
+        """
         entries = self.entries
-        third = (weights * weights * weights) @ (
-            entries.variance * entries.scale * (1 - 2 * entries.score)
-        )
+        third_moment = entries.variance * entries.scale * (1 - 2 * entries.score)
+        third = (weights * weights * weights) @ third_moment
         # Without variance, any residual beyond rounding error is impossible.
         certain = variance <= _TINY
         error = _EQUAL * (np.abs(weights) @ (entries.count * entries.scale))
         skewness = np.divide(third, variance**1.5, out=np.zeros(third.size), where=~certain)
-        deviation = np.sqrt(
-            np.maximum(variance, _TINY) if self.common is None else self.common[1][part]
-        )
+        if self.common is None:
+            deviation = np.sqrt(np.maximum(variance, _TINY))
+        else:
+            deviation = np.sqrt(self.common[1][part])
 
         def tail(excess: Floats) -> Floats:
             shape = (-1, *[1] * (excess.ndim - 1))
             fixed = certain.reshape(shape)
-            w = normal_score(
-                np.where(fixed, 0.0, excess) / deviation.reshape(shape), skewness.reshape(shape)
-            )
+            z = np.where(fixed, 0.0, excess) / deviation.reshape(shape)
+            score = normal_score(z, skewness.reshape(shape))
             impossible = fixed & (np.abs(excess) > error.reshape(shape))
-            return np.where(impossible, 0.0, 2 * ndtr(-np.abs(w)))
+            return np.where(impossible, 0.0, 2 * ndtr(-np.abs(score)))
 
         return tail
 
@@ -205,13 +229,13 @@ class _LabelStatistics:
         if self.exact:
             first = self.tails.of(np.rint(rows.members @ rows.events).astype(np.int64))
             return np.concatenate([first, self.slope_tail(slope) * (1 + _EQUAL)])
-        moved = rows.residual * rows.inside
-        return self._tails_of(gap, slope, np.array([moved.sum(), moved @ rows.log_odds])) * (
-            1 + _EQUAL
-        )
+        return self._tails_of(gap, slope, rows.common_excess) * (1 + _EQUAL)
 
     def _tails_of(self, gap: Floats, slope: Floats, common: Floats) -> Floats:
-        """Tails of both statistics, less what shift and slope of all rows explain if these were fitted."""
+        """Tails of both statistics.
+
+        What shift and slope of all rows explain is subtracted if these were fitted.
+        """
         if self.common is not None:
             explained = self.common[0] @ common
             slope = slope - explained[len(gap) :]
@@ -246,41 +270,38 @@ class _LabelStatistics:
         if self.exact:
             return np.concatenate([self.tails.of(events), self.slope_tail(slope)])
         # The segments of one column are all rows.
-        some = len(self.entries.columns[0].values)
-        return self._tails_of(
-            gap, slope, np.stack([gap[:some].sum(axis=0), steep[:some].sum(axis=0)])
-        )
+        segments = len(self.entries.columns[0].values)
+        common = np.stack([gap[:segments].sum(axis=0), steep[:segments].sum(axis=0)])
+        return self._tails_of(gap, slope, common)
 
     def by_cluster(self, rows: SegmentRows) -> list[Any]:
         """The sums of residuals of each cluster in both statistics."""
         cluster = sparse.csr_array((rows.residual, (np.arange(rows.size), rows.cluster_by_content)))
-        return [
-            sparse.vstack([rows.members @ cluster, rows.away[0][self.sloped] @ cluster]).tocsr()
-        ]
+        away, _ = rows.away
+        return [sparse.vstack([rows.members @ cluster, away[self.sloped] @ cluster]).tocsr()]
 
     def proven_tails(self, rows: SegmentRows) -> Floats:
-        """The p-values of the gaps alone: exact tails, and Hoeffding's bound where these are below rounding error."""
-        found = self.observed(rows)[: rows.members.shape[0]]
+        """The p-values of the gaps alone.
+
+        Exact tails, and Hoeffding's bound where these are below rounding error.
+        """
+        tail = self.observed(rows)[: rows.members.shape[0]]
         if not self.exact:
-            return np.minimum(1.0, found)
+            return np.minimum(1.0, tail)
         n = rows.members @ rows.weight
         k = rows.members @ rows.events
         rate = (rows.members @ (rows.weight * rows.score)) / n
         with np.errstate(divide="ignore", invalid="ignore"):
             divergence = xlogy(k, k / (n * rate)) + xlogy(n - k, (n - k) / (n * (1 - rate)))
         bound = 2 * np.exp(-np.where(np.isnan(divergence), 0.0, np.maximum(divergence, 0.0)))
-        large = np.diff(self.tails.start) > _CONVOLVED_TABLE
-        return np.where(
-            large & (found < 100 * _ABSOLUTE_ERROR),
-            np.minimum(found + _ABSOLUTE_ERROR, bound),
-            found,
-        )
+        is_rough = (np.diff(self.tails.start) > _CONVOLVED_TABLE) & (tail < 100 * _ABSOLUTE_ERROR)
+        return np.where(is_rough, np.minimum(tail + _ABSOLUTE_ERROR, bound), tail)
 
 
 def common_part(entries: SegmentRows, weights: Any, total: Floats) -> tuple[Floats, Floats]:
-    """What shift and slope of all rows explain of each statistic, of variance `total`.
+    """What shift and slope of all rows explain of each statistic, and the variances of the rest.
 
-    The variances of the rest.
+    The statistics have variance `total`.
     """
     design = np.stack([entries.inside, entries.log_odds])
     information = design * entries.variance / entries.scale
@@ -291,28 +312,35 @@ def common_part(entries: SegmentRows, weights: Any, total: Floats) -> tuple[Floa
 
 
 def normal_score(z: Floats, skewness: Floats) -> Floats:
-    """Standardised sums of this skewness as normal numbers, as if they had a gamma distribution (Wilson, Hilferty)."""
+    """Standardised sums of this skewness as normal numbers (Wilson, Hilferty).
+
+    The sums are taken to have a gamma distribution.
+    """
     g = np.where(np.abs(skewness) > 1e-6, skewness, 1e-6)
+    # One expression, so that NumPy uses its large temporary arrays again.
     return np.asarray((np.cbrt(np.maximum(0.0, 1 + z * g / 2)) - 1 + g * g / 36) * 6 / g)
 
 
 def _rest(total: Floats, share: Floats, mixed: Floats, common: Floats) -> Floats:
     """Sums of squares of statistics less their `share` of two others, from all sums of products."""
-    return np.asarray(
-        total - 2 * (share * mixed).sum(axis=1) + ((share @ common) * share).sum(axis=1)
-    )
+    explained = ((share @ common) * share).sum(axis=1)
+    return np.asarray(total - 2 * (share * mixed).sum(axis=1) + explained)
 
 
 class _Patterns:
-    """Sums over segments by way of patterns, the runs of entries that belong to the same segments."""
+    """Sums over segments by way of patterns.
+
+    A pattern is a run of entries that belong to the same segments.
+    """
 
     def __init__(self, entries: SegmentRows) -> None:
-        codes = np.stack([one.code for one in entries.columns])
-        first = np.flatnonzero(np.append(True, (np.diff(codes, axis=1) != 0).any(axis=0)))
-        at = np.arange(entries.size), np.append(first, entries.size)
+        codes = np.stack([column.code for column in entries.columns])
+        changes = (np.diff(codes, axis=1) != 0).any(axis=0)
+        first = np.flatnonzero(np.append(True, changes))
+        positions = (np.arange(entries.size), np.append(first, entries.size))
         weight = np.ones(entries.size, dtype=np.int64) if entries.whole else entries.scale
-        self.events = sparse.csr_array((weight, *at))
-        self.log_odds = sparse.csr_array((entries.scale * entries.log_odds, *at))
+        self.events = sparse.csr_array((weight, *positions))
+        self.log_odds = sparse.csr_array((entries.scale * entries.log_odds, *positions))
         # Any entry of a pattern stands for all.
         self.segments = entries.members[:, first]
 
@@ -332,33 +360,34 @@ def by_signs(
     share: Any = None,
     at_once: int = 64,
 ) -> tuple[Floats, Floats, Floats]:
-    """Adjusted and unadjusted p-values from random signs of clusters, or of rows.
+    """P-values from random signs of clusters, or of rows.
 
-    And the largest size in each draw.
+    Adjusted; unadjusted; and the largest size in each draw.
 
     `blocks` hold the residuals of statistics by cluster, or ones by row. Sums are divided by the
     root of their sum of squares, which no sign changes. `share` is what shift and slope of all rows
     explain, if these were fitted.
     """
     units = rows.residual if rows.cluster is None else np.ones(blocks[0].shape[1])
-    squares = rest = np.concatenate([block.power(2) @ units**2 for block in blocks])
+    squares = np.concatenate([block.power(2) @ units**2 for block in blocks])
+    rest = squares
     common = np.zeros((2, units.size))
     if share is not None:
         terms = np.stack([rows.inside, rows.log_odds]) * rows.residual
-        common = np.stack([np.bincount(rows.cluster_by_content, one, units.size) for one in terms])
+        common = np.stack(
+            [np.bincount(rows.cluster_by_content, term, units.size) for term in terms]
+        )
         mixed = np.concatenate([block @ common.T for block in blocks])
         rest = _rest(squares, share, mixed, common @ common.T)
-    scale = np.where(rest > 1e-9 * squares, 1 / np.sqrt(np.maximum(rest, _TINY)), 0.0)[
-        :, np.newaxis
-    ]
+    scale = np.where(rest > 1e-9 * squares, 1 / np.sqrt(np.maximum(rest, _TINY)), 0.0)
     largest = list[Floats]()
 
     def statistics(signs: Any) -> Floats:
         values = (units[:, np.newaxis] * signs).astype(blocks[0].dtype)
         total = np.concatenate([block @ values for block in blocks])
-        return np.asarray(
-            -np.abs(total if share is None else total - share @ (common @ signs)) * scale
-        )
+        if share is not None:
+            total = total - share @ (common @ signs)
+        return np.asarray(-np.abs(total) * scale[:, np.newaxis])
 
     def batches() -> Iterator[Floats]:
         at_most = draws_at_once(units.size, squares.size, at_once)

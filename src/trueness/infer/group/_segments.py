@@ -36,7 +36,10 @@ from trueness.typing import Floats, Ints
 
 Sums: TypeAlias = Tally | Sketch | Binned
 _DRAWS = 999
-_ROUNDED = " Labels contradict scores of exactly 0 or 1; for the test those were moved by up to half of `rounded_to`."
+_ROUNDED = (
+    " Labels contradict scores of exactly 0 or 1; for the test those were moved by up to half of "
+    "`rounded_to`."
+)
 _NAMED = 6
 _SMALL = 5
 
@@ -50,10 +53,9 @@ def segments_of(
     seed: int,
 ) -> Segments:
     """The segments of rows that have been read, as :func:`segments`."""
-    found = describe_segments(
-        of_rows(evidence, columns, "segments"), level, resamples, seed, evidence.rounded_to
-    )
-    return replace(found, notes=(*evidence.notes, *found.notes))
+    rows = of_rows(evidence, columns, "segments")
+    segments = describe_segments(rows, level, resamples, seed, evidence.rounded_to)
+    return replace(segments, notes=(*evidence.notes, *segments.notes))
 
 
 def sums_by_group(
@@ -80,12 +82,12 @@ def sums_by_group(
         by = sums.by
     if not groups:
         raise InputError("y_true", "must hold at least one group", "there is none")
-    for key, one in groups.items():
-        if not isinstance(one, Parts):
+    for key, group in groups.items():
+        if not isinstance(group, Parts):
             demand = "must be labels, or a dict of sums"
-            raise InputError("y_true", demand, f"the value of {key!r} is a {type(one).__name__}")
-    problems = {key: binary_of_two_classes(one) for key, one in groups.items()}
-    if any(len(one.parts) > 1 for one in problems.values()):
+            raise InputError("y_true", demand, f"the value of {key!r} is a {type(group).__name__}")
+    problems = {key: binary_of_two_classes(group) for key, group in groups.items()}
+    if any(len(problem.parts) > 1 for problem in problems.values()):
         remedy = "Sum with `kind='confidence'`."
         raise InputError(
             "y_true", "must hold sums of one problem", "these have one per class", remedy=remedy
@@ -112,95 +114,105 @@ def describe_segments(
     score = sums.expected / sums.weight
     rate = sums.events / sums.weight
     low, high = sums.rate_limits(level ** (1 / score.size))
-    ends = np.cumsum([len(one.values) for one in rows.columns])[:-1]
+    ends = np.cumsum([len(column.values) for column in rows.columns])[:-1]
     shrunk = [
-        shrink(rows.score, rows.weight, rows.events, one.code, part, level)
-        for one, part in zip(rows.columns, np.split(sums.effective, ends), strict=True)
+        shrink(rows.score, rows.weight, rows.events, column.code, part, level)
+        for column, part in zip(rows.columns, np.split(sums.effective, ends), strict=True)
     ]
     shrunk_gap, shrunk_low, shrunk_high = (
         np.concatenate(values) for values in list(zip(*shrunk, strict=True))[:3]
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio, ratio_low, ratio_high = (
-            np.where(score > 0, one / score, np.nan) for one in (rate, low, high)
+            np.where(score > 0, value / score, np.nan) for value in (rate, low, high)
         )
     flagged = tests.adjusted <= alpha
     cost = sums.weight / rows.weight.sum() * shrunk_gap**2
     by_gap = np.where(rate < score, "over-predicted", "under-predicted")
     by_slope = np.where(tests.slope_sign < 0, "too extreme", "too moderate")
     finding = np.where(flagged, np.where(tests.by_slope, by_slope, by_gap), "")
-    names = [(one.name, value) for one in rows.columns for value in one.values]
-    few = "" if rows.cluster is None else _few_clusters(names, sums.clusters)
+    names = [(column.name, value) for column in rows.columns for value in column.values]
+    notes = [*(column.note for column in rows.columns), _small(sums.n)]
+    if rows.cluster is not None:
+        notes.append(_few_clusters(names, sums.clusters))
     order = np.lexsort([np.arange(len(names)), tests.adjusted, -cost])
-    each: Any = {name: getattr(sums, name) for name in ("n", "weight", "events", "expected")}
-    each |= {
-        "score": score,
-        "rate": rate,
-        "gap": rate - score,
-        "gap_low": low - score,
-        "gap_high": high - score,
-    }
-    each |= {
-        "ratio": ratio,
-        "ratio_low": ratio_low,
-        "ratio_high": ratio_high,
-        "cost": cost,
-        "flagged": flagged,
-    }
-    each |= {"shrunk_gap": shrunk_gap, "shrunk_low": shrunk_low, "shrunk_high": shrunk_high}
-    each |= {
-        "pvalue": tests.pvalue,
-        "slope_pvalue": tests.slope_pvalue,
-        "adjusted_pvalue": tests.adjusted,
-    }
-    each |= {"overall_pvalue": tests.overall, "differs": tests.overall <= alpha}
-    about: Any = {
-        "joint_pvalue": float(tests.adjusted.min()),
-        "alpha": alpha,
-        "level": level,
-        "draws": draws,
-    }
+    assumptions = _assumptions(rows, draws, tests.pooled)
+    if moved is not rows:
+        assumptions += _ROUNDED
     return Segments(
         column=tuple(names[i][0] for i in order),
         value=tuple(names[i][1] for i in order),
         finding=tuple(finding[order].tolist()),
-        **{name: values[order] for name, values in each.items()} | about,
-        assumptions=_assumptions(rows, draws, tests.pooled)
-        + (_ROUNDED if moved is not rows else ""),
-        notes=tuple(filter(None, [*(one.note for one in rows.columns), _small(sums.n), few])),
+        n=sums.n[order],
+        weight=sums.weight[order],
+        events=sums.events[order],
+        expected=sums.expected[order],
+        score=score[order],
+        rate=rate[order],
+        gap=(rate - score)[order],
+        gap_low=(low - score)[order],
+        gap_high=(high - score)[order],
+        ratio=ratio[order],
+        ratio_low=ratio_low[order],
+        ratio_high=ratio_high[order],
+        cost=cost[order],
+        flagged=flagged[order],
+        shrunk_gap=shrunk_gap[order],
+        shrunk_low=shrunk_low[order],
+        shrunk_high=shrunk_high[order],
+        pvalue=tests.pvalue[order],
+        slope_pvalue=tests.slope_pvalue[order],
+        adjusted_pvalue=tests.adjusted[order],
+        overall_pvalue=tests.overall[order],
+        differs=(tests.overall <= alpha)[order],
+        joint_pvalue=float(tests.adjusted.min()),
+        alpha=alpha,
+        level=level,
+        draws=draws,
+        assumptions=assumptions,
+        notes=tuple(filter(None, notes)),
     )
 
 
 def _assumptions(rows: SegmentRows, draws: int, pooled: bool) -> str:
-    text = f"Gap and slope of all segments ({rows.members.shape[0]:,}), jointly: step-down max-T, {draws:,} sets of "
-    text += f"labels drawn from the scores{', near ties together' if pooled else ''}"
+    """How the segments were tested, and what the test takes for granted."""
+    ties = ", near ties together" if pooled else ""
+    text = (
+        f"Gap and slope of all segments ({rows.members.shape[0]:,}), jointly: step-down max-T, "
+        f"{draws:,} sets of labels drawn from the scores{ties}"
+    )
     if rows.cluster is None:
         return f"{text}; rows are independent. The level is exact at any number of rows."
     return (
-        f"{text}, and {draws:,} sets of random signs of the {int(rows.cluster.max()) + 1:,} clusters; the larger "
-        "p-value counts. Clusters are independent, rows of one cluster need not be; the level needs many clusters."
+        f"{text}, and {draws:,} sets of random signs of the {int(rows.cluster.max()) + 1:,} "
+        "clusters; the larger p-value counts. Clusters are independent, rows of one cluster need "
+        "not be; the level needs many clusters."
     )
 
 
 def _small(n: Ints) -> str:
-    """Whether most segments are too small to say anything about."""
+    """Says if most segments are too small to be judged alone; else empty."""
     small = int((n < _SMALL).sum())
-    most = f"{small:,} of {n.size:,} segments have fewer than {_SMALL} rows, too few to be judged alone."
-    if 2 * small > n.size:
-        return most
-    return ""
+    if 2 * small <= n.size:
+        return ""
+    return (
+        f"{small:,} of {n.size:,} segments have fewer than {_SMALL} rows, too few to be judged "
+        "alone."
+    )
 
 
 def _few_clusters(names: list[tuple[str, str]], clusters: Floats) -> str:
-    """Which segments have too few clusters for the test to keep its level."""
-    few = [f"{names[i][0]} = {names[i][1]}" for i in np.flatnonzero(clusters < FEW_CLUSTERS)]
-    shown = ", ".join(few[:_NAMED]) + (
-        f" and {len(few) - _NAMED} more" if len(few) > _NAMED else ""
+    """Which segments have too few clusters for the test to keep its level; empty if none."""
+    segments = [f"{names[i][0]} = {names[i][1]}" for i in np.flatnonzero(clusters < FEW_CLUSTERS)]
+    if not segments:
+        return ""
+    shown = ", ".join(segments[:_NAMED])
+    if len(segments) > _NAMED:
+        shown += f" and {len(segments) - _NAMED} more"
+    return (
+        f"Equivalent to fewer than {FEW_CLUSTERS} clusters of equal size, so flags are less "
+        f"reliable: {shown}."
     )
-    text = f"Equivalent to fewer than {FEW_CLUSTERS} clusters of equal size, so flags are less reliable: {shown}."
-    if few:
-        return text
-    return ""
 
 
 _TEST_LABELS = 2e8  # each costs some 20 ns
@@ -212,48 +224,60 @@ def classes_of(
     """One row per class, the largest ECE first; flags have joint level `alpha`."""
     assert evidence.classwise is not None
     draws = _draws(evidence.classwise.parts, alpha)
-    found = []
-    for label, one in evidence.each_class():
-        limits = ratio_limits(one.cells, level, one.clustered if one.dependent else None)
-        found.append(
-            (
-                str(label),
-                one.means,
-                float(ece(one.sums, bins=bins)),
-                _pvalue(one, draws, seed),
-                limits,
-            )
-        )
-    total = sum(error for _, _, error, *_ in found)
-    adjusted = holm_adjusted([p for *_, p, _ in found])
     rows = []
-    for (label, (score, share, gap), error, p, limits), q in zip(found, adjusted, strict=True):
-        damage = error / total if total else 0.0
-        ratio = share / score if score > 0 else math.nan
-        judged = (p, q, q is not None and q <= alpha, ratio, limits.low, limits.high)
-        rows.append(ClassRow(label, share, score, gap, error, damage, *judged))
-    return tuple(sorted(rows, key=lambda row: -row.ece))
+    for label, problem in evidence.each_class():
+        limits = ratio_limits(
+            problem.cells, level, problem.clustered if problem.dependent else None
+        )
+        score, share, gap = problem.means
+        row = ClassRow(
+            label=str(label),
+            share=share,
+            score=score,
+            gap=gap,
+            ece=float(ece(problem.sums, bins=bins)),
+            damage=0.0,
+            pvalue=_pvalue(problem, draws, seed),
+            adjusted_pvalue=None,
+            flagged=False,
+            ratio=share / score if score > 0 else math.nan,
+            ratio_low=limits.low,
+            ratio_high=limits.high,
+        )
+        rows.append(row)
+    total = sum(row.ece for row in rows)
+    adjusted = holm_adjusted([row.pvalue for row in rows])
+    judged = [
+        replace(
+            row,
+            damage=row.ece / total if total else 0.0,
+            adjusted_pvalue=pvalue,
+            flagged=pvalue is not None and pvalue <= alpha,
+        )
+        for row, pvalue in zip(rows, adjusted, strict=True)
+    ]
+    return tuple(sorted(judged, key=lambda row: -row.ece))
 
 
 def worst_class(classes: Iterable[ClassRow] | None) -> ClassRow | None:
     """The flagged class with the largest gap; None if none is flagged."""
-    return max(
-        (one for one in classes or () if one.flagged), key=lambda one: abs(one.gap), default=None
-    )
+    flagged = [row for row in classes or () if row.flagged]
+    return max(flagged, key=lambda row: abs(row.gap), default=None)
 
 
-def _pvalue(one: Evidence, draws: int | None, seed: int) -> float | None:
-    """The omnibus test, or the Kolmogorov–Smirnov test if redrawing costs too much or weights are fractional.
+def _pvalue(problem: Evidence, draws: int | None, seed: int) -> float | None:
+    """The omnibus test; without `draws`, the Kolmogorov–Smirnov test. None if neither is possible.
 
-    Where that would redraw labels for a rare class, the number of its events is tested: draws could
-    not survive the correction for all classes.
+    Where the latter would redraw labels for a rare class, the number of its events is tested: draws
+    could not survive the correction for all classes.
     """
     try:
-        if draws is None and not one.dependent:
-            if one.cells.whole and not is_nearly_normal(one.cells, np.ones(one.cells.size)):
-                return _events_pvalue(one.cells)
-            return test_of(one, method="ks", seed=seed).pvalue
-        return test_of(one, resamples=draws or _DRAWS, seed=seed).pvalue
+        if draws is not None or problem.dependent:
+            return test_of(problem, resamples=draws or _DRAWS, seed=seed).pvalue
+        cells = problem.cells
+        if cells.whole and not is_nearly_normal(cells, np.ones(cells.size)):
+            return _events_pvalue(cells)
+        return test_of(problem, method="ks", seed=seed).pvalue
     except InputError:
         return None
 
@@ -261,7 +285,7 @@ def _pvalue(one: Evidence, draws: int | None, seed: int) -> float | None:
 def _events_pvalue(cells: Cells) -> float:
     """Twice the smaller binomial tail of the number of events.
 
-    It bounds theirs from one event off on (Hoeffding).
+    It bounds the tail for different scores from one event too many or too few on (Hoeffding).
     """
     n = cells.totals.weight
     events = cells.totals.events
@@ -269,11 +293,12 @@ def _events_pvalue(cells: Cells) -> float:
     if abs(events - expected) < 1:
         return 1.0
     p = min(1.0, expected / n)
-    return min(1.0, 2 * float(bdtr(events, n, p) if events < expected else bdtrc(events - 1, n, p)))
+    tail = bdtr(events, n, p) if events < expected else bdtrc(events - 1, n, p)
+    return min(1.0, 2 * float(tail))
 
 
 def draws_for(problems: int, alpha: float) -> int:
-    """Draws that let the smallest p-value of several problems survive a correction for their number."""
+    """Draws that let the smallest p-value survive a correction for the number of problems."""
     return max(_DRAWS, math.ceil(round(20 * problems / alpha, 6)) - 1)
 
 
@@ -283,9 +308,9 @@ def _draws(parts: Sequence[Cells], alpha: float) -> int | None:
     None if that costs too much.
     """
     draws = max(_DRAWS, math.ceil(round(2 * len(parts) / alpha, 6)) - 1)
-    left = _TEST_LABELS / draws
+    budget = _TEST_LABELS / draws
     for part in parts:
-        left -= part.size
-        if left < 0 or not part.whole:
+        budget -= part.size
+        if budget < 0 or not part.whole:
             return None
     return draws

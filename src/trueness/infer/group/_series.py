@@ -4,14 +4,14 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from trueness._input.arguments import Seed, checked_resamples, whole_seed
 from trueness._input.segment_columns import MISSING
 from trueness._keywords import suggests_keywords
-from trueness._level import checked_level
+from trueness._level import Level, checked_level
 from trueness._numerics.holm import holm
 from trueness._progress import Progress, reporter
 from trueness._tally.accumulator import Accumulator
@@ -46,8 +46,9 @@ _MANY_TESTS = 2_000
 # adjustment.
 _SMALL = 0.02
 _BINS = (
-    "Sums of bins do not hold the scores: tests and noise floors take all rows of a bin at its mean score, which is "
-    "cautious and misses errors that cancel inside a bin; there is no typical error."
+    "Sums of bins do not hold the scores: tests and noise floors take all rows of a bin at its "
+    "mean score, which is cautious and misses errors that cancel inside a bin; there is no typical "
+    "error."
 )
 
 
@@ -132,13 +133,10 @@ def calibration_series(
     level = checked_level(level)
     draws = _DRAWS if resamples is None else checked_resamples(resamples)
     days = _days(sums if y_prob is None and by is None else _by_day(sums, y_prob, by))
-    filled = {name: one for name, one in days.items() if one is not None}
+    filled = {name: day for name, day in days.items() if day is not None}
     if not filled:
-        raise InputError(
-            "sums",
-            "must have rows on some day",
-            "all days are empty" if days else "the dict is empty",
-        )
+        got = "all days are empty" if days else "the dict is empty"
+        raise InputError("sums", "must have rows on some day", got)
     total = _add(filled)
     if bins is None:
         bins = Edges(total.parts[0].edges) if isinstance(total, Binned) else 10
@@ -147,49 +145,56 @@ def calibration_series(
     report = reporter(progress)
     several = len(filled) > 1
     at_means = {
-        name: Tally(one.kind, tuple(p.at_means() for p in one.parts), one.classes)
-        for name, one in filled.items()
+        name: Tally(day.kind, tuple(part.at_means() for part in day.parts), day.classes)
+        for name, day in filled.items()
     }
     tests = _Tests(at_means, draws, seed)
     lines = []
-    for i, (name, one) in enumerate(days.items()):
-        lines.append(_EMPTY if one is None else _line(one, tests, name, rule, level))
+    for i, (name, day) in enumerate(days.items()):
+        lines.append(_Line() if day is None else _line(day, tests, name, rule, level))
         report(i + 1, len(days) + 1)
-    columns = {name: np.array([line[name] for line in lines]) for name in _EMPTY}
-    known = columns["n"] > 0
+    columns = dict(zip(_Line._fields, map(np.array, zip(*lines, strict=True)), strict=True))
+    filled_days = columns["n"] > 0
     pvalues = columns["pvalue"]
     questions = 2 if several else 1
-    pvalues[known] = tests.refined(pvalues[known], (1 - level) / questions)
+    alpha = Level(level).alpha
+    pvalues[filled_days] = tests.refined(pvalues[filled_days], alpha / questions)
     adjusted = np.full(len(lines), math.nan)
-    adjusted[known] = np.minimum(1.0, questions * holm(pvalues[known]))
+    adjusted[filled_days] = np.minimum(1.0, questions * holm(pvalues[filled_days]))
     # The p-value of a change is at least 2 × classes / (draws + 1).
-    needed = math.ceil(2 * len(total.parts) / (1 - level))
     classes = len(total.parts)
+    needed = math.ceil(round(2 * classes / alpha, 6))
     if resamples is None:
         tests.draws = max(draws, min(needed, _CHANGE_DRAWS // classes))
-    change, change_pvalue = (
-        _change(filled, np.flatnonzero(known), tests, rule, level) if several else (None, None)
-    )
+    change: Change | None = None
+    change_pvalue: float | None = None
+    if several:
+        change, change_pvalue = _change(filled, np.flatnonzero(filled_days), tests, rule, level)
     report(len(days) + 1, len(days) + 1)
-    many = (
-        f"There are {tests.number:,} tests of days and classes: p-values are those of the KS test."
-    )
-    few = f"{tests.draws:,} resamples cannot show a change at this level: it takes `resamples={needed}`."
-    notes = {
-        few: several and tests.draws + 1 < needed,
-        _BINS: isinstance(total, Binned),
-        "Weights do not count rows: there is no noise floor.": not tests.counted,
-        many: tests.asymptotic,
-    }
+    notes = []
+    if several and tests.draws + 1 < needed:
+        notes.append(
+            f"{tests.draws:,} resamples cannot show a change at this level: it takes "
+            f"`resamples={needed}`."
+        )
+    if isinstance(total, Binned):
+        notes.append(_BINS)
+    if not tests.counted:
+        notes.append("Weights do not count rows: there is no noise floor.")
+    if tests.asymptotic:
+        notes.append(
+            f"There are {tests.number:,} tests of days and classes: p-values are those of the KS "
+            "test."
+        )
     return Series(
         name=tuple(days),
         **columns,
         adjusted_pvalue=adjusted,
-        flagged=np.nan_to_num(adjusted, nan=1.0) <= 1 - level,
+        flagged=np.nan_to_num(adjusted, nan=1.0) <= alpha,
         change=change,
         change_pvalue=change_pvalue,
         level=level,
-        notes=tuple(text for text, said in notes.items() if said),
+        notes=tuple(notes),
     )
 
 
@@ -213,8 +218,11 @@ def _by_day(y_true: Any, y_prob: Any, by: Any) -> dict[str, Tally]:
     order: Any = range(len(column.values))
     with suppress(ValueError):
         order = np.argsort([float(name) for name in column.values], kind="stable")
-    days = {column.values[i]: evidence.sample.at(column.code == i, None) for i in order}
-    return {name: tally_of(one, "confidence", piece=True) for name, one in days.items()}
+    days = {}
+    for i in order:
+        rows_of_day = evidence.sample.at(column.code == i, None)
+        days[column.values[i]] = tally_of(rows_of_day, "confidence", piece=True)
+    return days
 
 
 def _days(sums: Any) -> dict[str, Sums | None]:
@@ -222,86 +230,98 @@ def _days(sums: Any) -> dict[str, Sums | None]:
     if not isinstance(sums, Mapping):
         raise InputError("sums", "must be a dict of names and sums", f"got {type(sums).__name__}")
     days: dict[str, Sums | None] = {}
-    for name, one in sums.items():
+    for name, sums_of_day in sums.items():
         if isinstance(name, tuple):
             remedy = "Make a series for each model, or join the parts to one name."
             raise InputError(
                 "sums", "must have one name for each day", f"got the tuple {name!r}", remedy=remedy
             )
-        if not isinstance(one, Tally | Sketch | Binned | Accumulator):
+        if not isinstance(sums_of_day, Tally | Sketch | Binned | Accumulator):
             remedy = "`tn.tally(y_true, y_prob)` makes sums of rows."
             demand = "must hold a Tally, Sketch, Binned or Accumulator for each day"
             got = f"{str(name)!r} is of type"
-            raise InputError("sums", demand, f"{got} {type(one).__name__}", remedy=remedy)
-        total = one.total if isinstance(one, Accumulator) and one.n else one
+            raise InputError("sums", demand, f"{got} {type(sums_of_day).__name__}", remedy=remedy)
+        total = sums_of_day
+        if isinstance(total, Accumulator) and total.n:
+            total = total.total
         if getattr(total, "buckets", None) is not None:
-            got = f"{str(name)!r} has buckets of clusters, whose dependence the tests of days do not allow for"
-            raise InputError(
-                "sums", "must be of independent rows", got, remedy="`tn.Watch` takes such sums."
+            got = (
+                f"{str(name)!r} has buckets of clusters, whose dependence the tests of days do not "
+                "allow for"
             )
+            remedy = "`tn.Watch` takes such sums."
+            raise InputError("sums", "must be of independent rows", got, remedy=remedy)
         days[str(name)] = None if isinstance(total, Accumulator) or total.n == 0 else total
     return days
 
 
 def _add(sums: Mapping[str, Any]) -> Any:
-    """All days together: by pairs, since one after another would take time that grows with the square of the days."""
-    left = list(sums.items())
-    while len(left) > 1:
-        pairs = list(zip(left[::2], left[1::2], strict=False))
-        left = left[len(left) // 2 * 2 :]
-        for place, ((first, total), (name, one)) in enumerate(pairs):
-            if type(one) is not type(total):
-                got = f"{first!r} is a {type(total).__name__} and {name!r} a {type(one).__name__}"
+    """All days together.
+
+    They are added by pairs: one after another would take time that grows with the square of the
+    days.
+    """
+    parts = list(sums.items())
+    while len(parts) > 1:
+        pairs = list(zip(parts[::2], parts[1::2], strict=False))
+        unpaired = parts[len(parts) // 2 * 2 :]
+        parts = []
+        for (first, total), (name, other) in pairs:
+            if type(other) is not type(total):
+                got = f"{first!r} is a {type(total).__name__} and {name!r} a {type(other).__name__}"
                 raise InputError("sums", "must be of one type", got)
             try:
-                left.insert(place, (first, total + one))
+                parts.append((first, total + other))
             except InputError as reason:
                 raise reason.within(f"{name!r} does not add to {first!r}") from reason
-    return left[0][1]
+        parts += unpaired
+    return parts[0][1]
 
 
-# What a day without rows has.
-_EMPTY = dict.fromkeys(
-    (
-        "n",
-        "score",
-        "rate",
-        "ece",
-        "ece_low",
-        "ece_high",
-        "floor",
-        "floor_high",
-        "error",
-        "error_low",
-        "error_high",
-    ),
-    math.nan,
-) | {"n": 0, "includes_zero": False, "pvalue": math.nan}
+class _Line(NamedTuple):
+    """The numbers of one day; by default those of a day without rows."""
+
+    n: int = 0
+    score: float = math.nan
+    rate: float = math.nan
+    ece: float = math.nan
+    ece_low: float = math.nan
+    ece_high: float = math.nan
+    floor: float = math.nan
+    floor_high: float = math.nan
+    error: float = math.nan
+    error_low: float = math.nan
+    error_high: float = math.nan
+    includes_zero: bool = False
+    pvalue: float = math.nan
 
 
-def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -> dict[str, Any]:
+def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -> _Line:
     """The numbers of one day."""
     tally = tests.tallies[name]
     # Over all classes for sums per class.
-    each = [
-        (float(p.weight.sum()), float(p.weight @ p.score), float(p.events.sum()))
-        for p in tally.parts
-    ]
-    weight, score, events = map(sum, zip(*each, strict=True))
-    found = _EMPTY | {"n": sums.n, "score": score / weight, "rate": events / weight}
+    weight = sum(float(part.weight.sum()) for part in tally.parts)
+    score = sum(float(part.weight @ part.score) for part in tally.parts)
+    events = sum(float(part.events.sum()) for part in tally.parts)
+    line = _Line(n=sums.n, score=score / weight, rate=events / weight)
     with collected_warnings():  # small days are expected in a series
-        found["ece"] = float(ece(sums, bins=rule))
-        found["floor"], found["floor_high"] = _floor(tally, rule, level, tests.seed)
+        line = line._replace(ece=float(ece(sums, bins=rule)))
+        floor, floor_high = _floor(tally, rule, level, tests.seed)
+        line = line._replace(floor=floor, floor_high=floor_high)
         with suppress(InputError):  # one row, or several classes
             evidence = Evidence.of_sums(sums, two_columns="keep")
             limits = ece_limits_of(evidence, bins=rule, level=(1 + level) / 2, seed=tests.seed)
-            found |= {"ece_low": limits.low, "ece_high": limits.high}
+            line = line._replace(ece_low=limits.low, ece_high=limits.high)
         with suppress(InputError):  # too few rows, or weights that a tally does not know one by one
             if not isinstance(sums, Binned) and len(tally.parts) == 1:
                 error = interval_of(Evidence.of_sums(tally), level=level, seed=tests.seed)
-                found |= {"error": error.estimate, "error_low": error.low, "error_high": error.high}
-                found["includes_zero"] = error.includes_zero
-    return found | {"pvalue": tests.pvalue(tally, tests.draws)}
+                line = line._replace(
+                    error=error.estimate,
+                    error_low=error.low,
+                    error_high=error.high,
+                    includes_zero=error.includes_zero,
+                )
+    return line._replace(pvalue=tests.pvalue(tally, tests.draws))
 
 
 def _floor(tally: Tally, rule: BinRule, level: float, seed: int) -> tuple[float, float]:
@@ -315,8 +335,10 @@ def _floor(tally: Tally, rule: BinRule, level: float, seed: int) -> tuple[float,
     else:
         apart = [tally]
     gaps = Gaps(rule, 1.0, 1)
-    found = [floor_of(gap_draws(Evidence.of_sums(one), gaps, seed), level) for one in apart]
-    return float(np.mean([one.mean for one in found])), float(np.mean([one.high for one in found]))
+    floors = [floor_of(gap_draws(Evidence.of_sums(part), gaps, seed), level) for part in apart]
+    mean = float(np.mean([floor.mean for floor in floors]))
+    high = float(np.mean([floor.high for floor in floors]))
+    return mean, high
 
 
 class _Tests:
@@ -333,15 +355,19 @@ class _Tests:
 
     def pvalue(self, tally: Tally, draws: int) -> float:
         """The smallest p-value of the classes of one day, times their number."""
-        options: Any = {"seed": self.seed} | (
-            {"method": "ks"} if self.asymptotic else {"resamples": draws}
-        )
-        each = [Tally("binary", (one,)) for one in _filled(tally)]
-        found = [quietly(test_of, Evidence.of_sums(one), **options).pvalue for one in each]
-        return float(min(1.0, len(found) * min(found)))
+        if self.asymptotic:
+            test = partial(test_of, seed=self.seed, method="ks")
+        else:
+            test = partial(test_of, seed=self.seed, resamples=draws)
+        problems = [Tally("binary", (cells,)) for cells in _filled(tally)]
+        pvalues = [quietly(test, Evidence.of_sums(problem)).pvalue for problem in problems]
+        return float(min(1.0, len(pvalues) * min(pvalues)))
 
     def refined(self, pvalues: Floats, alpha: float) -> Floats:
-        """The p-values, the small ones of more draws if 1/(draws + 1) is too large after the adjustment."""
+        """The p-values, the small ones computed again with more draws.
+
+        This happens if 1/(draws + 1) is too large after the adjustment.
+        """
         draws = math.ceil(2 * self.number / alpha)
         if draws <= self.draws + 1 or self.asymptotic:
             return pvalues
@@ -356,6 +382,7 @@ class _Tests:
 
 
 def _filled(tally: Tally) -> list[Cells]:
+    """The parts that have rows."""
     return [part for part in tally.parts if part.size]
 
 
@@ -368,41 +395,45 @@ def _change(
     """
     names = list(days)
     tallies = list(tests.tallies.values())
-    found = {}
+    # Of each class: the p-value, the first and the last day of the run.
+    runs = {}
     for k in range(len(tallies[0].parts)):
         seen = [i for i, tally in enumerate(tallies) if tally.parts[k].size]
         if len(seen) > 1:
-            pvalue, start, stop = change_point(
-                [tallies[i].parts[k] for i in seen], tests.draws, tests.seed
-            )
-            found[k] = pvalue, seen[start], seen[stop - 1]
-    if not found:
+            cells = [tallies[i].parts[k] for i in seen]
+            pvalue, start, stop = change_point(cells, tests.draws, tests.seed)
+            runs[k] = pvalue, seen[start], seen[stop - 1]
+    if not runs:
         return None, 1.0
-    k = min(found, key=lambda k: found[k][0])
-    pvalue, start, last = found[k]
-    pvalue = min(1.0, 2 * len(found) * pvalue)
-    if pvalue > 1 - level:
+    k = min(runs, key=lambda k: runs[k][0])
+    pvalue, start, last = runs[k]
+    pvalue = min(1.0, 2 * len(runs) * pvalue)
+    if pvalue > Level(level).alpha:
         return None, pvalue
-    parts = [type(one)("binary", (one.parts[k],)) for one in days.values()]  # type: ignore[arg-type]  # parts of their own kind
+    # Parts of their own kind, which mypy cannot know.
+    parts = []
+    for sums in days.values():
+        parts.append(type(sums)("binary", (sums.parts[k],)))  # type: ignore[arg-type]
     inside = sum(parts[start : last + 1])
-    others = sum(parts[:start] + parts[last + 1 :])
-    values: Any = {}
-    for suffix, sums in (("", inside), ("_others", others)):
-        values[f"ece{suffix}"] = _measure(partial(ece, bins=rule), sums)
-        values[f"slope{suffix}"] = _measure(calibration_slope, sums)
-        values[f"observed_expected{suffix}"] = _measure(observed_expected, sums)
+    outside = sum(parts[:start] + parts[last + 1 :])
+    ece_in_bins = partial(ece, bins=rule)
     classes = tallies[0].classes if len(tallies[0].parts) > 1 else None
-    label = "" if classes is None else str(classes[k])
-    days_off = int(place[last] - place[start]) + 1
-    where: Any = {
-        "first": names[start],
-        "last": names[last],
-        "start": int(place[start]),
-        "days": days_off,
-    }
-    return Change(
-        **where, lasting=last == len(names) - 1, pvalue=pvalue, label=label, **values
-    ), pvalue
+    change = Change(
+        first=names[start],
+        last=names[last],
+        start=int(place[start]),
+        lasting=last == len(names) - 1,
+        days=int(place[last] - place[start]) + 1,
+        pvalue=pvalue,
+        ece=_measure(ece_in_bins, inside),
+        ece_others=_measure(ece_in_bins, outside),
+        slope=_measure(calibration_slope, inside),
+        slope_others=_measure(calibration_slope, outside),
+        observed_expected=_measure(observed_expected, inside),
+        observed_expected_others=_measure(observed_expected, outside),
+        label="" if classes is None else str(classes[k]),
+    )
+    return change, pvalue
 
 
 def _measure(measure: Callable[..., float], sums: Any) -> float:

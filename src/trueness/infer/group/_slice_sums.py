@@ -3,8 +3,8 @@
 All of them, their sums, and a search for deep ones.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,29 +51,33 @@ class SliceSums(NamedTuple):
 
     @property
     def effective(self) -> Floats:
-        """Independent labels per unit of weight: by the spread of clusters, or their number where it says nothing."""
-        found = self.weight / self.squares
+        """Independent labels per unit of weight.
+
+        With clusters, by their spread, or by their number where the spread says nothing.
+        """
+        by_weights = self.weight / self.squares
         if self.spread is self.variance:
-            return found
+            return by_weights
         inflation = self.spread / np.where(self.variance > 0, self.variance, np.inf)
         unknown = (self.events == 0) | (self.events == self.weight) | (self.variance == 0)
-        by_clusters = np.minimum(found, self.clusters / self.weight)
-        return np.where(unknown, by_clusters, found / np.maximum(1.0, inflation))
+        by_number = np.minimum(by_weights, self.clusters / self.weight)
+        return np.where(unknown, by_number, by_weights / np.maximum(1.0, inflation))
 
     def rate_limits(self, level: float) -> tuple[Floats, Floats]:
         """Limits of the event rates.
 
         Labels count for more by the larger estimate of their variance given the score.
         """
-        score, rate, given, left = (
-            one / self.weight for one in (self.expected, self.events, self.given, self.left)
-        )
+        score = self.expected / self.weight
+        rate = self.events / self.weight
+        label_variance = self.given / self.weight
+        square_error = self.left / self.weight
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.fmin(
-                score * (1 - score) / given, rate * (1 - rate) / (left - (rate - score) ** 2)
-            )
+            by_scores = score * (1 - score) / label_variance
+            by_labels = rate * (1 - rate) / (square_error - (rate - score) ** 2)
+        gain = np.fmax(np.fmin(by_scores, by_labels), 1.0)
         labels = self.weight * self.effective
-        labels = labels * np.where(labels * given >= LEAST_VARIANCE, np.fmax(found, 1.0), 1.0)
+        labels = labels * np.where(labels * label_variance >= LEAST_VARIANCE, gain, 1.0)
         return clopper_pearson(rate * labels, labels, level)
 
     @property
@@ -97,51 +101,54 @@ class SliceSums(NamedTuple):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self.excess == 0, 0.0, self.excess / np.sqrt(self.spread))
 
-    def at(self, some: Any) -> "SliceSums":
+    def at(self, place: Any) -> "SliceSums":
         """Some of the slices."""
-        found = SliceSums._make(one[some] for one in self)
-        if self.spread is self.variance:
-            return found._replace(spread=found.variance)
-        return found
+        return SliceSums._make(values[place] for values in self)._like(self)
+
+    def _like(self, origin: "SliceSums") -> "SliceSums":
+        """The same sums; without clusters in `origin`, the spread is the very variance again."""
+        if origin.spread is origin.variance:
+            return self._replace(spread=self.variance)
+        return self
 
     def conditions(self, i: int) -> list[tuple[int, int]]:
         """The conditions of one slice: columns and values."""
-        return [
-            (a, b)
-            for a, b in zip(self.column[i].tolist(), self.code[i].tolist(), strict=True)
-            if a >= 0
-        ]
+        pairs = zip(self.column[i].tolist(), self.code[i].tolist(), strict=True)
+        return [(column, code) for column, code in pairs if column >= 0]
 
 
 def joined(parts: Sequence[SliceSums]) -> SliceSums:
     """Slices of any depth, one after the other."""
     depth = max((part.column.shape[1] for part in parts), default=1)
-    wide = [
-        np.pad(v, ((0, 0), (0, depth - v.shape[1])), constant_values=-1)
-        for p in parts
-        for v in (p.column, p.code)
-    ]
-    rest = (np.concatenate(values) for values in list(zip(*parts, strict=True))[2:])
-    found = SliceSums._make((np.concatenate(wide[::2]), np.concatenate(wide[1::2]), *rest))
-    if parts[0].spread is parts[0].variance:
-        return found._replace(spread=found.variance)
-    return found
+
+    def wide(values: Ints) -> Ints:
+        return np.pad(values, ((0, 0), (0, depth - values.shape[1])), constant_values=-1)
+
+    column = np.concatenate([wide(part.column) for part in parts])
+    code = np.concatenate([wide(part.code) for part in parts])
+    sums = (np.concatenate(values) for values in list(zip(*parts, strict=True))[2:])
+    return SliceSums._make((column, code, *sums))._like(parts[0])
 
 
 class Members:
     """Which rows belong to which slice: a sparse matrix of shape (slices, rows), in blocks."""
 
     def __init__(self, parts: Sequence[tuple[Any, Any]], n: int) -> None:
-        """Take the rows of slices, one slice after the other, and the number of rows of each slice."""
+        """Take the rows of slices, one slice after the other, and the number of rows of each.
+
+        `n` is the number of all rows.
+        """
         self.n = n
         self.blocks: list[tuple[Any, Any]] = []
         size = 0
         held = list[tuple[Any, Any]]()
+        # An empty part closes the last block.
         for part in [*parts, (np.empty(0, np.int32), np.empty(0, np.int64))]:
             size += part[0].size
             held.append(part)
             if size > _BLOCK or part[1].size == 0:
-                index, sizes = (np.concatenate([one[k] for one in held]) for k in (0, 1))
+                index = np.concatenate([rows for rows, _ in held])
+                sizes = np.concatenate([counts for _, counts in held])
                 self.blocks.append((index, np.concatenate([[0], np.cumsum(sizes)])))
                 size = 0
                 held = []
@@ -179,9 +186,10 @@ def _counts(code: Ints, rows: Ints, size: int = 0) -> Ints:
     return np.bincount(code, rows, size).astype(np.int64)
 
 
-def _frequent(code: Ints, rows: Ints, least: int) -> _Frequent:
+def _frequent(code: Ints, rows: Ints, fewest: int) -> _Frequent:
+    """The values of at least `fewest` rows."""
     n = _counts(code, rows)
-    value = np.flatnonzero((n >= least) & (n < rows.sum()))
+    value = np.flatnonzero((n >= fewest) & (n < rows.sum()))
     place = np.full(n.size, value.size, dtype=np.int32)
     place[value] = np.arange(value.size)
     return _Frequent(value, n[value], place[code])
@@ -208,82 +216,122 @@ def _with_sums(
     centred: bool = False,
 ) -> SliceSums:
     """Slices with their sums; `by_cluster` sums residuals and weights over slices and clusters."""
-    variance, squares = sums[5:] if len(sums) > 5 else (sums[3], sums[0])
+    weight, events, expected, given, left = sums[:5]
+    variance, squares = sums[5:] if len(sums) > 5 else (given, weight)
     spread = variance
     clusters = n.astype(np.float64)
     if rows.cluster is not None:
         excess = by_cluster(rows.residual)
         size = by_cluster(rows.weight)
-        excess = (
-            excess - size * ((sums[1] - sums[2]) / sums[0])[:, np.newaxis] if centred else excess
-        )
-        spread, sizes = (np.asarray(one.power(2).sum(axis=1)).reshape(-1) for one in (excess, size))
-        clusters = sums[0] ** 2 / np.maximum(sizes, 1e-300)
-    weight, events, expected, given, left = sums[:5]
-    column = np.broadcast_to(column, code.shape)
+        if centred:
+            excess = excess - size * ((events - expected) / weight)[:, np.newaxis]
+        spread = _row_sums(excess.power(2))
+        clusters = weight**2 / np.maximum(_row_sums(size.power(2)), 1e-300)
     return SliceSums(
-        column, code, n, weight, events, expected, given, left, variance, squares, spread, clusters
+        column=np.broadcast_to(column, code.shape),
+        code=code,
+        n=n,
+        weight=weight,
+        events=events,
+        expected=expected,
+        given=given,
+        left=left,
+        variance=variance,
+        squares=squares,
+        spread=spread,
+        clusters=clusters,
     )
 
 
+def _row_sums(matrix: Any) -> Floats:
+    """The sum of each row of a sparse matrix."""
+    return np.asarray(matrix.sum(axis=1)).reshape(-1)
+
+
+class _Crossing(NamedTuple):
+    """The values of some columns together: cells, of which some are slices."""
+
+    code: Ints
+    """The cell of each row."""
+    n: Ints
+    """Rows of each cell."""
+    is_slice: Bools
+    """Whether a cell has enough rows of frequent values, and fewer than each value alone."""
+    values: Ints
+    """The values of each slice, of shape (slices, columns)."""
+
+
+def _crossing(rows: SegmentRows, columns: list[_Frequent], fewest: int) -> _Crossing:
+    """Every combination of the frequent values of some columns, and which of them are slices."""
+    sizes = [column.value.size + 1 for column in columns]
+    # The values of a row as digits of one number; cells are the numbers there may be.
+    code = columns[0].code.astype(np.int64)
+    for column, size in zip(columns[1:], sizes[1:], strict=True):
+        code *= size
+        code += column.code
+    cells = np.arange(int(np.prod(sizes)))
+    if cells.size > max(1 << 16, 4 * rows.size):
+        cells, code = np.unique(code, return_inverse=True)
+        code = code.reshape(-1)
+    n = _counts(code, rows.rows, cells.size)
+    digits = np.unravel_index(cells, sizes)
+    is_slice = n >= fewest
+    for column, digit in zip(columns, digits, strict=True):
+        is_slice &= digit < column.value.size
+        if len(columns) > 1:
+            is_slice &= n < np.append(column.n, 0)[digit]
+    values = [column.value[digit[is_slice]] for column, digit in zip(columns, digits, strict=True)]
+    return _Crossing(code, n, is_slice, np.stack(values, axis=1))
+
+
 def all_slices(
-    rows: SegmentRows, depth: int, least: int, *, members: bool = False
+    rows: SegmentRows, depth: int, fewest: int, *, members: bool = False
 ) -> tuple[SliceSums, Members | None]:
-    """All slices of one column, or of up to `depth` columns, of at least `least` rows.
+    """All slices of one column, or of up to `depth` columns, of at least `fewest` rows.
 
     A slice of two columns that has the rows of one of its values alone is that slice.
     """
-    frequent = [_frequent(one.code, rows.rows, least) for one in rows.columns]
-    usable = [i for i, one in enumerate(frequent) if one.value.size]
+    frequent = [_frequent(column.code, rows.rows, fewest) for column in rows.columns]
+    usable = [i for i, column in enumerate(frequent) if column.value.size]
     terms = _terms(rows)
-    found = list[SliceSums]()
+    parts = list[SliceSums]()
     index = list[tuple[Ints, Ints]]()
-    for some in (some for k in range(1, depth + 1) for some in combinations(usable, k)):
-        sizes = [frequent[i].value.size + 1 for i in some]
-        code = frequent[some[0]].code.astype(np.int64)
-        for i, size in zip(some[1:], sizes[1:], strict=True):
-            code *= size
-            code += frequent[i].code
-        cells = np.arange(int(np.prod(sizes)))
-        if cells.size > max(1 << 16, 4 * rows.size):
-            cells, code = (one.reshape(-1) for one in np.unique(code, return_inverse=True))
-        n = _counts(code, rows.rows, cells.size)
-        digits = np.unravel_index(cells, sizes)
-        kept = n >= least
-        for i, digit in zip(some, digits, strict=True):
-            kept &= digit < frequent[i].value.size
-            if len(some) > 1:
-                kept &= n < np.append(frequent[i].n, 0)[digit]
+    for columns in chain.from_iterable(combinations(usable, k) for k in range(1, depth + 1)):
+        crossing = _crossing(rows, [frequent[i] for i in columns], fewest)
+        kept = crossing.is_slice
         if not kept.any():
             continue
-        values = np.stack(
-            [frequent[i].value[d[kept]] for i, d in zip(some, digits, strict=True)], axis=1
-        )
-        sums = [np.bincount(code, term, cells.size)[kept].astype(np.float64) for term in terms]
+        code = crossing.code
+        sums = [np.bincount(code, term, kept.size)[kept].astype(np.float64) for term in terms]
+        place = code
         if members or rows.cluster is not None:
             place = np.where(kept, np.cumsum(kept) - 1, -1)[code]
-        else:
-            place = code
         here = np.flatnonzero(place >= 0)
 
         def by_cluster(term: Floats, place: Ints = place, here: Ints = here) -> Any:
             assert rows.cluster is not None
             return sparse.csr_array((term[here], (place[here], rows.cluster[here])))
 
-        part = _with_sums(rows, np.array(some), values, n[kept], sums, by_cluster)
+        part = _with_sums(
+            rows, np.array(columns), crossing.values, crossing.n[kept], sums, by_cluster
+        )
         enough = part.clusters >= part.fewest_clusters
         if not enough.all():
             place = np.append(np.where(enough, np.cumsum(enough) - 1, -1), -1)[place]
             here = np.flatnonzero(place >= 0)
             part = part.at(enough)
-        found.append(part)
+        parts.append(part)
         if members:
+            # NumPy sorts small integers by radix, in linear time.
             small = np.uint16 if part.n.size < 1 << 16 else np.int64
             order = here[np.argsort(place[here].astype(small), kind="stable")]
             index.append((order.astype(np.int32), np.bincount(place[here], minlength=part.n.size)))
+    memberships = Members(index, rows.size) if members else None
+    if parts:
+        return joined(parts), memberships
     empty = np.empty((0, depth), dtype=np.int64)
-    none = SliceSums._make((empty, empty, *[np.empty(0)] * (len(SliceSums._fields) - 2)))
-    return joined(found) if found else none, Members(index, rows.size) if members else None
+    no_sums = [np.empty(0)] * (len(SliceSums._fields) - 2)
+    return SliceSums._make((empty, empty, *no_sums)), memberships
 
 
 def mask_of(rows: SegmentRows, conditions: Sequence[tuple[int, int]]) -> Bools:
@@ -297,25 +345,27 @@ def some_slices(
     rows: SegmentRows, wanted: Sequence[Sequence[tuple[int, int]]]
 ) -> tuple[SliceSums, Members]:
     """The slices of these conditions."""
-    index = [np.flatnonzero(mask_of(rows, one)).astype(np.int32) for one in wanted]
-    members = Members(
-        [(np.concatenate(index), np.array([one.size for one in index], dtype=np.int64))], rows.size
-    )
-    depth = max(map(len, wanted))
-    pairs = np.array([[*one, *[(-1, -1)] * (depth - len(one))] for one in wanted], dtype=np.int64)
+    index = [np.flatnonzero(mask_of(rows, conditions)).astype(np.int32) for conditions in wanted]
+    sizes = np.array([places.size for places in index], dtype=np.int64)
+    members = Members([(np.concatenate(index), sizes)], rows.size)
+    pairs = np.full((len(wanted), max(map(len, wanted)), 2), -1, dtype=np.int64)
+    for i, conditions in enumerate(wanted):
+        pairs[i, : len(conditions)] = conditions
     return _of_members(rows, members, pairs[..., 0], pairs[..., 1]), members
 
 
 def segment_sums(rows: SegmentRows) -> SliceSums:
     """Every value of every column; the spread is that around its gap."""
     members = Members([(rows.members.indices, np.diff(rows.members.indptr))], rows.size)
-    code = np.concatenate([np.arange(len(one.values)) for one in rows.columns])
-    return _of_members(rows, members, np.cumsum(code == 0) - 1, code, centred=True)
+    code = np.concatenate([np.arange(len(column.values)) for column in rows.columns])
+    column_number = np.cumsum(code == 0) - 1
+    return _of_members(rows, members, column_number, code, centred=True)
 
 
 def _of_members(
     rows: SegmentRows, members: Members, column: Ints, code: Ints, *, centred: bool = False
 ) -> SliceSums:
+    """The sums of the rows that belong to each slice."""
     n, *sums = (members @ term.astype(np.float64) for term in (rows.rows, *_terms(rows)))
 
     def by_cluster(term: Floats) -> Any:
@@ -325,29 +375,46 @@ def _of_members(
     return _with_sums(rows, column, code, n.astype(np.int64), sums, by_cluster, centred=centred)
 
 
-def search(rows: SegmentRows, depth: int, least: int) -> list[list[tuple[int, int]]]:
-    """The slices that are furthest off: all of up to two columns are seen, then the worst extended column by column."""
-    table, _ = all_slices(rows, min(depth, 2), least)
+def search(rows: SegmentRows, depth: int, fewest: int) -> list[list[tuple[int, int]]]:
+    """The slices that are furthest off.
+
+    All slices of up to two columns are seen; then the worst are extended column by column.
+    """
+    table, _ = all_slices(rows, min(depth, 2), fewest)
     worst = np.argsort(-np.abs(table.z), kind="stable")[:BEAM]
-    found = [(abs(float(table.z[i])), sorted(table.conditions(i))) for i in worst]
-    beam = [conditions for _, conditions in found if len(conditions) == 2]
-    frequent = [_frequent(one.code, rows.rows, least) for one in rows.columns]
+    candidates = [(abs(float(table.z[i])), sorted(table.conditions(i))) for i in worst]
+    beam = [conditions for _, conditions in candidates if len(conditions) == 2]
+    frequent = [_frequent(column.code, rows.rows, fewest) for column in rows.columns]
     for _ in range(3, depth + 1):
         deeper: dict[tuple[tuple[int, int], ...], float] = {}
         for conditions in beam:
-            here = np.flatnonzero(mask_of(rows, conditions))
-            taken = {column for column, _ in conditions}
-            for column in set(range(len(frequent))) - taken:
-                code = frequent[column].code[here]
-                value = frequent[column].value
-                n, excess, variance = (
-                    np.bincount(code, term[here], value.size + 1)[:-1]
-                    for term in (rows.rows, rows.residual, rows.variance)
-                )
-                for i in np.flatnonzero((n >= least) & (n < here.size) & (variance > 0)):
-                    key = tuple(sorted([*conditions, (column, int(value[i]))]))
-                    deeper[key] = abs(float(excess[i])) / float(np.sqrt(variance[i]))
-        best = sorted(deeper.items(), key=lambda one: -one[1])[:BEAM]
-        found += [(z, list(conditions)) for conditions, z in best]
-        beam = [list(conditions) for conditions, _ in best]
-    return [conditions for _, conditions in sorted(found, key=lambda one: -one[0])[:BEAM]]
+            deeper.update(_extended(rows, frequent, conditions, fewest))
+        best = _largest((z, list(conditions)) for conditions, z in deeper.items())
+        candidates += best
+        beam = [conditions for _, conditions in best]
+    return [conditions for _, conditions in _largest(candidates)]
+
+
+def _extended(
+    rows: SegmentRows, frequent: list[_Frequent], conditions: list[tuple[int, int]], fewest: int
+) -> Iterator[tuple[tuple[tuple[int, int], ...], float]]:
+    """The slices of one more condition, and how far each is off, in standard errors."""
+    here = np.flatnonzero(mask_of(rows, conditions))
+    taken = {column for column, _ in conditions}
+    for column in set(range(len(frequent))) - taken:
+        code = frequent[column].code[here]
+        value = frequent[column].value
+        n, excess, variance = (
+            np.bincount(code, term[here], value.size + 1)[:-1]
+            for term in (rows.rows, rows.residual, rows.variance)
+        )
+        for i in np.flatnonzero((n >= fewest) & (n < here.size) & (variance > 0)):
+            key = tuple(sorted([*conditions, (column, int(value[i]))]))
+            yield key, abs(float(excess[i])) / float(np.sqrt(variance[i]))
+
+
+def _largest(
+    candidates: Iterable[tuple[float, list[tuple[int, int]]]],
+) -> list[tuple[float, list[tuple[int, int]]]]:
+    """The candidates that are furthest off, at most `BEAM` of them."""
+    return sorted(candidates, key=lambda candidate: -candidate[0])[:BEAM]

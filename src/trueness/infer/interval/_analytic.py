@@ -1,4 +1,7 @@
-"""The published confidence set and test for the squared error (Sun, Chaudhari, Barnett, Dobriban 2025)."""
+"""The published confidence set and test for the squared error.
+
+Sun, Chaudhari, Barnett, Dobriban, 2025.
+"""
 
 import math
 from typing import NamedTuple
@@ -16,7 +19,10 @@ from trueness.infer.test._method import Options, Outcome, require_counts
 
 
 class Region(NamedTuple):
-    """A confidence set for the squared error: an interval, perhaps open below, and perhaps the point zero."""
+    """A confidence set for the squared error.
+
+    It is an interval, which may be open below, and perhaps the point zero.
+    """
 
     low: float
     high: float
@@ -118,7 +124,8 @@ def analytic_outcome(scores: BinnedScores, cells: int, detail: str) -> Outcome:
     estimate = pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic
     z = estimate / null_deviation(scores.n, cells, scores.classes, scores.k)
     assumptions = (
-        "Rows are independent; every cell over the whole range of scores has many rows: where scores concentrate, the "
-        f"level is not kept. {detail} Upper tail of the normal distribution."
+        "Rows are independent; every cell over the whole range of scores has many rows: "
+        "where scores concentrate, the level is not kept. "
+        f"{detail} Upper tail of the normal distribution."
     )
     return Outcome(z, float(special.ndtr(-z)), assumptions)

@@ -1,6 +1,5 @@
 """Confidence sets for the l2 calibration error: one function, a table of methods."""
 
-import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
@@ -70,7 +69,7 @@ RESAMPLING: Final[dict[str, Callable[..., tuple[float, float]]]] = BOOTSTRAPS | 
 }
 
 _RESAMPLES = 500
-# The bootstrap draws rows up to this number, and the sums of bins beyond.
+# Up to this number the bootstrap draws rows; beyond, the sums of bins.
 _FEW = 2_000
 
 
@@ -90,8 +89,8 @@ def interval_of(
 ) -> Interval:
     """The interval of rows or sums that have been read, as :func:`trueness.ece_interval`.
 
-    `draws` are the sets of labels by which 'score' decides about zero, by default as many as the
-    level needs.
+    `draws` is the number of sets of labels by which 'score' decides about zero; by default it
+    follows from the level.
     """
     question = checked_question(k, bins, level, method, smoothness, resamples, support)
     return _interval(evidence, question._replace(draws=draws), squared, seed)
@@ -107,17 +106,11 @@ def _interval(evidence: Evidence, question: "_Question", squared: bool, seed: in
     if evidence.weight_type == "importance" and evidence.rows is None:
         got = f"a {type(evidence.given).__name__} holds only sums of rows"
         raise InputError("weight_type='importance'", "needs labels and scores", got)
-    if (
-        argument
-        and question.method != "score"
-        and not evidence.dependent
-        and evidence.weight_type == "auto"
-    ):
-        demand = f"must be whole numbers for `method={question.method!r}`"
-        raise InputError(
-            "sample_weight", demand, remedy="Importance weights are taken by `method='score'`."
-        )
     if argument and question.method != "score":
+        if not evidence.dependent and evidence.weight_type == "auto":
+            demand = f"must be whole numbers for `method={question.method!r}`"
+            remedy = "Importance weights are taken by `method='score'`."
+            raise InputError("sample_weight", demand, remedy=remedy)
         got = f"{question.method!r} needs rows that are independent and of equal weight"
         raise InputError(argument, "is only accepted by `method='score'`", got)
     if argument and question.k > 1:
@@ -126,23 +119,24 @@ def _interval(evidence: Evidence, question: "_Question", squared: bool, seed: in
         )
     if question.k == 1:
         evidence.require_one("the interval of a matrix, or `k` more than 1")
-    found = _METHODS[question.method](evidence, question, seed)
+    score_set = _METHODS[question.method](evidence, question, seed)
+    region = score_set.region
     # The squared distance of a rate from a score is at most 1; that of several scores of a row, at
     # most 2.
-    most = 1.0 if question.k == 1 else 2.0
+    largest = 1.0 if question.k == 1 else 2.0
     interval = Interval(
-        estimate=found.estimate,
-        low=min(found.region.low, most),
-        high=min(found.region.high, most),
+        estimate=score_set.estimate,
+        low=min(region.low, largest),
+        high=min(region.high, largest),
         level=question.level,
         method=question.method,
-        n=found.n,
-        low_closed=found.region.low_closed,
-        includes_zero=found.region.includes_zero,
-        bins=found.bins,
+        n=score_set.n,
+        low_closed=region.low_closed,
+        includes_zero=region.includes_zero,
+        bins=score_set.bins,
         squared=True,
-        finer=found.finer,
-        note=" ".join(filter(None, [found.note, evidence.note])),
+        finer=score_set.finer,
+        note=" ".join(filter(None, [score_set.note, evidence.note])),
     )
     if squared:
         return interval
@@ -240,7 +234,8 @@ def _given_cells(scores: BinnedScores, question: _Question, seed: int) -> ScoreS
     return given_score_set(scores, _pair_sums(scores), question.alpha, seed)
 
 
-def _analytic(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:  # noqa: ARG001  # one form for all methods
+# One form for all methods: this one draws nothing.
+def _analytic(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:  # noqa: ARG001
     if question.k > 1:
         scores = _top_k_scores(evidence, question)
         sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
@@ -277,15 +272,14 @@ def _resampling(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:
         scores = _top_k_scores(evidence, question)
     else:
         rule = evidence.rule(question.rule() or question.default_width())
-        few = _FEW if question.method in BOOTSTRAPS else math.inf
-        if evidence.weight > few or (isinstance(evidence.given, Binned) and few < math.inf):
+        has_bins = evidence.weight > _FEW or isinstance(evidence.given, Binned)
+        if has_bins and question.method in BOOTSTRAPS:
             (part,) = evidence.binned(rule).parts
             sums = sums_of_bins(part)
             _require_pairs(sums)
             region = _resampled_region(part, question, seed)
-            return ScoreSet(
-                sums.statistic, region, int(sums.total), bins_in_words(rule, sums.n.size)
-            )
+            bins = bins_in_words(rule, sums.n.size)
+            return ScoreSet(sums.statistic, region, int(sums.total), bins)
         tally = evidence.tally_in(rule)
         scores = of_cells(tally.parts[0], rule, _classes(tally))
     pairs = _pair_sums(scores)

@@ -44,30 +44,32 @@ def parallel_draws(
 ) -> list[_T]:
     """`resamples` results, the same for any number of threads.
 
-    `report` is called with (done, total).
-
-    `draw` returns a number of results that share a stream of random numbers.
+    `draw` returns a number of results that share a stream of random numbers; `report` is called
+    with (done, total).
     """
     sizes = [min(_STREAM, resamples - begin) for begin in range(0, resamples, _STREAM)]
     results: list[_T] = []
     with ThreadPoolExecutor(workers) as pool:
         run = pool.map if workers > 1 else map
-        ours = copy_context()  # which says where warnings go
-        for batch in run(lambda *job: ours.copy().run(draw, *job), rng.spawn(len(sizes)), sizes):
+        context = copy_context()  # which says where warnings go
+        for batch in run(lambda *job: context.copy().run(draw, *job), rng.spawn(len(sizes)), sizes):
             results += batch
             report(len(results), resamples)
     return results
 
 
 class RowKinds:
-    """The distinct rows of a sample, one kind per score and label, in the order of its bins, which resamples keep."""
+    """The distinct rows of a sample, one kind per score and label, in the order of its bins.
+
+    Resamples keep these bins.
+    """
 
     def __init__(self, scores: BinnedScores) -> None:
         none = scores.count - scores.hits.sum(axis=1)
         every = np.column_stack([none, scores.hits]).ravel()
-        there = np.flatnonzero(every)
-        entry, label = np.divmod(there, scores.k + 1)
-        self.count: Ints = every[there]
+        present = np.flatnonzero(every)
+        entry, label = np.divmod(present, scores.k + 1)
+        self.count: Ints = every[present]
         """Rows of each kind."""
         self.u: Floats = (label[:, np.newaxis] == np.arange(1, scores.k + 1)) - scores.z[entry]
         """Indicators of the k classes minus their scores, of shape (kinds, k)."""
@@ -89,7 +91,8 @@ class RowKinds:
     def of_counts(self, count: Ints) -> Floats:
         """The squared error of samples given by their rows of each kind, of shape (..., kinds)."""
         s = np.stack([np.add.reduceat(count * u, self.first, axis=-1) for u in self.u.T], axis=-1)
-        n, q = (np.add.reduceat(part, self.first, axis=-1) for part in (count, count * self.square))
+        n = np.add.reduceat(count, self.first, axis=-1)
+        q = np.add.reduceat(count * self.square, self.first, axis=-1)
         return pair_mean(n, s, q)
 
     def of_rows(self, row: Ints) -> Floats:
@@ -100,27 +103,26 @@ class RowKinds:
         else:
             kind = np.searchsorted(np.cumsum(self.count), row, side="right")
         bins = self.first.size
-        at = (self.bin[kind] + bins * np.arange(len(row))[:, np.newaxis]).ravel()
+        size = bins * len(row)
+        place = (self.bin[kind] + bins * np.arange(len(row))[:, np.newaxis]).ravel()
         kind = kind.ravel()
 
         def bin_sums(values: Floats) -> Floats:
-            return (
-                np.bincount(at, values[kind], bins * len(row)).astype(np.float64).reshape(-1, bins)
-            )
+            return np.bincount(place, values[kind], size).astype(np.float64).reshape(-1, bins)
 
-        n = np.bincount(at, minlength=bins * len(row)).reshape(-1, bins)
-        return pair_mean(
-            n, np.stack([bin_sums(u) for u in self.u.T], axis=-1), bin_sums(self.square)
-        )
+        n = np.bincount(place, minlength=size).reshape(-1, bins)
+        s = np.stack([bin_sums(u) for u in self.u.T], axis=-1)
+        return pair_mean(n, s, bin_sums(self.square))
 
 
 def resampled_bins(bins: Bins, resamples: int, rng: _Generator) -> Floats:
-    r"""The debiased squared error of bootstrap resamples of rows known only by their sums with second moments.
+    r"""The debiased squared error of bootstrap resamples, from sums with second moments.
 
     For m rows of one bin and label, whose scores have mean :math:`\mu` and variance
-    :math:`\sigma^2` in the sample, Σp is drawn from the normal distribution with mean :math:`m\mu` and variance :math:`m\sigma^2`, and Σp² is set to
-    :math:`2\mu\Sigma p - m\mu^2 + m\sigma^2`, which replaces Σ(p − μ)² by its mean. The debiased squared error of a
-    resample then has the same mean as with rows.
+    :math:`\sigma^2` in the sample, Σp is drawn from the normal distribution with mean
+    :math:`m\mu` and variance :math:`m\sigma^2`, and Σp² is set to
+    :math:`2\mu\Sigma p - m\mu^2 + m\sigma^2`, which replaces Σ(p − μ)² by its mean. The debiased
+    squared error of a resample then has the same mean as with rows.
     """
     if bins.table is None:
         demand = "must be whole numbers that sum to less than 2³⁵ to resample rows"
@@ -132,19 +134,17 @@ def resampled_bins(bins: Bins, resamples: int, rng: _Generator) -> Floats:
     n = table[..., 0]
     safe = np.maximum(n, 1)
     mean = (table[..., 1] * _HIGH_UNIT + table[..., 2] * _LOW_UNIT) / safe
-    variance = np.maximum(
-        (table[..., 3] * _HIGH_UNIT + table[..., 4] * _LOW_UNIT) / safe - mean**2, 0.0
-    )
+    mean_square = (table[..., 3] * _HIGH_UNIT + table[..., 4] * _LOW_UNIT) / safe
+    variance = np.maximum(mean_square - mean**2, 0.0)
     values = []
     for batch in _batch_sizes(resamples, n.size):
         m = rng.multinomial(int(n.sum()), (n / n.sum()).ravel(), batch).reshape(batch, *n.shape)
         score = m * mean + np.sqrt(m * variance) * rng.standard_normal(m.shape)
         square = 2 * mean * score + m * (variance - mean**2)
         events = m[..., 1]
-        excess = (m[..., 1] - score.sum(axis=2))[..., np.newaxis]
-        values.append(
-            pair_mean(m.sum(axis=2), excess, events - 2 * score[..., 1] + square.sum(axis=2))
-        )
+        excess = (events - score.sum(axis=2))[..., np.newaxis]
+        squares = events - 2 * score[..., 1] + square.sum(axis=2)
+        values.append(pair_mean(m.sum(axis=2), excess, squares))
     return np.concatenate(values)
 
 
@@ -155,7 +155,7 @@ def _batch_sizes(resamples: int, numbers: int) -> Iterator[int]:
 
 
 def bootstrap_squared_ece(sums: RowKinds | Bins, resamples: int, rng: _Generator) -> Floats:
-    """The debiased squared error of bootstrap resamples, of shape (resamples,), in the bins of the whole sample."""
+    """The debiased squared error of bootstrap resamples, in the bins of the whole sample."""
     if isinstance(sums, Bins):
         return resampled_bins(sums, resamples, rng)
     batches = _batch_sizes(resamples, sums.count.size)
@@ -165,7 +165,7 @@ def bootstrap_squared_ece(sums: RowKinds | Bins, resamples: int, rng: _Generator
 
 
 def _resample_counts(count: Ints, resamples: int, rng: _Generator) -> Ints:
-    """How often each kind is drawn, of shape (resamples, kinds)."""
+    """The number of rows of each kind in each resample, of shape (resamples, kinds)."""
     n = int(count.sum())
     if n > count.size:
         return rng.multinomial(n, count / n, resamples)
@@ -215,10 +215,10 @@ def bootstrap(
 
 
 def subsampling(rows: RowKinds, *, level: float, resamples: int, rng: _Generator) -> _Ends:
-    r"""The interval of Politis and Romano: :math:`T - \sqrt{b/n}\,(q - T)` with quantiles q of subsamples.
+    r"""The interval of Politis and Romano: :math:`T - \sqrt{b/n}\,(q - T)`.
 
-    b = ⌊√n⌋ rows are drawn without replacement, and the upper quantile gives the lower end. Ends
-    may be negative.
+    The q are quantiles of subsamples. b = ⌊√n⌋ rows are drawn without replacement, and the upper
+    quantile gives the lower end. Ends may be negative.
     """
     low, high = _scaled_errors(rows, level, resamples, rng, replace=False)
     return rows.estimate - high, rows.estimate - low
@@ -260,10 +260,10 @@ def subsamples(
 
 
 def _distinct_rows(n: int, size: int, samples: int, rng: _Generator) -> Ints:
-    """Samples of `size` distinct rows, of shape (samples, size): those with a repeated row are drawn again.
+    """Samples of `size` distinct rows, of shape (samples, size).
 
-    √n rows are all distinct with probability about 0.6, and drawing many samples at once is
-    cheaper.
+    Samples with a repeated row are drawn again: √n rows are all distinct with probability about
+    0.6, and drawing many samples at once is cheaper.
     """
     rows = rng.integers(0, n, (samples, size))
     again = np.arange(samples)
@@ -278,14 +278,13 @@ def _distinct_rows(n: int, size: int, samples: int, rng: _Generator) -> Ints:
 _MOST_ROWS = 10**9
 
 
-def hulc(rows: RowKinds, *, level: float, resamples: int, rng: _Generator) -> _Ends:  # noqa: ARG001  # one form for all methods
+# One form for all methods: `resamples` is for others.
+def hulc(rows: RowKinds, *, level: float, resamples: int, rng: _Generator) -> _Ends:  # noqa: ARG001
     """The hull of the squared errors of a few parts in the bins of the whole sample.
 
-    Ends may be negative.
-
-    If an estimate falls below the truth as often as above, all of B independent ones lie on one
-    side of it with probability 2 · 2⁻ᴮ. Near zero the estimate of a part is skewed, and the hull
-    covers less often than `level`.
+    Ends may be negative. If an estimate falls below the truth as often as above, all of B
+    independent ones lie on one side of it with probability 2 · 2⁻ᴮ. Near zero the estimate of a
+    part is skewed, and the hull covers less often than `level`.
     """
     parts = number_of_splits(level, 0.0, rng)
     if rows.n < 2 * parts:
@@ -306,32 +305,33 @@ def adaptive_hulc(rows: RowKinds, *, level: float, resamples: int, rng: _Generat
         raise InputError("", "Adaptive HulC needs at least 4 rows", f"got {n}")
     drawn = subsamples(rows, math.isqrt(n), resamples, rng, replace=False)
     bias = abs(float((drawn < rows.estimate).mean()) - 0.5)
-    return _hull(rows, min(number_of_splits(level, bias, rng, most=n // 2), n // 2), rng)
+    return _hull(rows, min(number_of_splits(level, bias, rng, limit=n // 2), n // 2), rng)
 
 
 def number_of_splits(
-    level: float, bias: float, rng: np.random.Generator, *, most: int = 10**9
+    level: float, bias: float, rng: np.random.Generator, *, limit: int = 10**9
 ) -> int:
     r"""The number of parts, randomised between B − 1 and B so that the level is met exactly.
 
-    At most `most`.
-
-    With the median bias Δ an estimate is below the truth with probability 1/2 ± Δ. B is the
-    smallest number with :math:`q_B = (1/2 - \Delta)^B + (1/2 + \Delta)^B \le \alpha`, α = 1 −
-    level; B − 1 is taken with probability :math:`(\alpha - q_B)/(q_{B-1} - q_B)`.
+    It is at most `limit`. With the median bias Δ an estimate is below the truth with probability
+    1/2 ± Δ. B is the smallest number with
+    :math:`q_B = (1/2 - \Delta)^B + (1/2 + \Delta)^B \le \alpha`, α = 1 − level; B − 1 is taken with
+    probability :math:`(\alpha - q_B)/(q_{B-1} - q_B)`.
     """
     alpha = 1 - level
 
     def miss(parts: int) -> float:
         return float((0.5 - bias) ** parts + (0.5 + bias) ** parts)
 
-    # The larger term alone gives a number at most one too small.
-    least = most if bias >= 0.5 else min(float(most), math.log(alpha) / math.log(0.5 + bias))
-    parts = max(2, math.floor(least))
-    while parts < most and miss(parts) > alpha:
+    start = float(limit)
+    if bias < 0.5:
+        # The larger term alone gives a number at most one too small.
+        start = min(start, math.log(alpha) / math.log(0.5 + bias))
+    parts = max(2, math.floor(start))
+    while parts < limit and miss(parts) > alpha:
         parts += 1
-    if parts >= most:
-        return most
+    if parts >= limit:
+        return limit
     fewer = (alpha - miss(parts)) / (miss(parts - 1) - miss(parts))
     if rng.random() < fewer:
         return parts - 1
@@ -339,7 +339,10 @@ def number_of_splits(
 
 
 def split_counts(count: Ints, parts: int, rng: np.random.Generator) -> Ints:
-    """Random split of rows of several kinds into parts of nearly equal size: counts of shape (parts, kinds)."""
+    """Random split of rows of several kinds into parts of nearly equal size.
+
+    Counts of shape (parts, kinds).
+    """
     n = int(count.sum())
     if n == count.size:  # one row of each kind: a shuffled deck
         part = rng.permutation(np.arange(n) % parts)
@@ -349,9 +352,8 @@ def split_counts(count: Ints, parts: int, rng: np.random.Generator) -> Ints:
     left = count.copy()
     dealt = []
     for remaining in range(parts, 1, -1):
-        dealt.append(
-            rng.multivariate_hypergeometric(left, int(left.sum()) // remaining, method="marginals")
-        )
+        size = int(left.sum()) // remaining
+        dealt.append(rng.multivariate_hypergeometric(left, size, method="marginals"))
         left -= dealt[-1]
     return np.stack([*dealt, left])
 

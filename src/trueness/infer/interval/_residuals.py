@@ -1,4 +1,4 @@
-r"""The debiased squared error from residuals in bins: its estimate, the influence of each row, and its resamples.
+r"""The debiased squared error from residuals in bins: its estimate, influences and resamples.
 
 A row has the residual :math:`u = y - p`. The error is a mean over products of pairs of rows that
 share a bin. A row is never paired with itself, nor with another row of its cluster: such a pair
@@ -21,11 +21,11 @@ from trueness.typing import Bools, Floats, Ints
 
 
 class BinnedResiduals:
-    r"""Residuals in bins, grouped into entries that are not paired with themselves: rows, or a cluster's rows in a bin.
+    r"""Residuals in bins, grouped into entries that are not paired with themselves.
 
-    Rows have the residual `u` in bin `bin_of` and in `cluster`, both numbered from 0 without gaps;
-    without clusters every row is its own. With weights "rows" below means weight; they are
-    importance unless they `counts` rows.
+    An entry is a row, or the rows of a cluster in a bin. Rows have the residual `u` in bin `bin_of`
+    and in `cluster`, both numbered from 0 without gaps; without clusters every row is its own. With
+    weights "rows" below means weight; they are importance unless they `counts` rows.
     """
 
     def __init__(
@@ -52,9 +52,8 @@ class BinnedResiduals:
         """The row, or cluster, of each entry; entries are in the order of their bins."""
         self.n: Floats = np.bincount(self.entry, weight).astype(np.float64)
         """Rows of each entry."""
-        self.s: Floats = np.bincount(self.entry, u if weight is None else weight * u).astype(
-            np.float64
-        )
+        weighted = u if weight is None else weight * u
+        self.s: Floats = np.bincount(self.entry, weighted).astype(np.float64)
         """Σu of each entry."""
         self.first: Ints = np.flatnonzero(np.diff(bins, prepend=-1))
         """The first entry of each bin."""
@@ -82,11 +81,14 @@ class BinnedResiduals:
 
         0 for a bin with one entry.
         """
-        size, own = (np.add.reduceat(part, self.first) for part in (self.n, self.n * self.n))
-        pairs = size * size - own
-        return np.asarray(
-            np.divide(size, pairs, out=np.zeros(size.size), where=pairs > 0) / size.sum()
-        )
+        size = self._bin_sums(self.n)
+        pairs = size * size - self._bin_sums(self.n * self.n)
+        ratio = np.divide(size, pairs, out=np.zeros(size.size), where=pairs > 0)
+        return np.asarray(ratio / size.sum())
+
+    def _bin_sums(self, values: Floats) -> Floats:
+        """Sums over the entries of each bin."""
+        return np.add.reduceat(values, self.first)
 
     @property
     def row_weight(self) -> Floats:
@@ -101,13 +103,13 @@ class BinnedResiduals:
         return np.repeat(self.coefficient, np.diff(self.start))
 
     def _statistic(self, n: Floats, s: Floats) -> float:
-        size, excess, squares, own = (
-            np.add.reduceat(part, self.first) for part in (n, s, s * s, n * n)
-        )
-        pairs = size * size - own
+        """T of entries with these numbers of rows and sums of residuals."""
+        size = self._bin_sums(n)
+        excess = self._bin_sums(s)
+        pairs = size * size - self._bin_sums(n * n)
+        products = excess * excess - self._bin_sums(s * s)
         paired = pairs > 0
-        means = (excess * excess - squares)[paired] / pairs[paired]
-        return float(size[paired] @ means / size.sum())
+        return float(size[paired] @ (products[paired] / pairs[paired]) / size.sum())
 
     def influence(self) -> Floats:
         r"""The influence of each row on T, :math:`\psi_i = 2 u_i \bar u_{-g} - \theta_{-g}`.
@@ -117,20 +119,21 @@ class BinnedResiduals:
         of the whole bin; if there is none, the influence is 0. If every row is its own cluster, the
         influences average to T.
         """
-        size, excess, squares, own = (
-            np.add.reduceat(part, self.first) for part in (self.n, self.s, self.s**2, self.n**2)
-        )
+        size = self._bin_sums(self.n)
+        excess = self._bin_sums(self.s)
+        size_squares = self._bin_sums(self.n**2)
+        squares = self._bin_sums(self.s**2)
         n = self.n[self.entry]
         s = self.s[self.entry]
         rest_n = size[self.bin_of] - n
         rest_s = excess[self.bin_of] - s
-        rest_pairs = rest_n**2 - (own[self.bin_of] - n**2)
+        rest_pairs = rest_n**2 - (size_squares[self.bin_of] - n**2)
         with np.errstate(divide="ignore", invalid="ignore"):
-            whole = ((excess**2 - squares) / (size**2 - own))[self.bin_of]
-            others = (rest_s**2 - (squares[self.bin_of] - s**2)) / rest_pairs
-            # Of one other entry, with weights, only rounding is left.
+            whole = ((excess**2 - squares) / (size**2 - size_squares))[self.bin_of]
+            rest = (rest_s**2 - (squares[self.bin_of] - s**2)) / rest_pairs
+            # With weights, only rounding is left of a single other entry.
             paired = rest_pairs > 1e-12 * rest_n**2
-            values = 2 * self.u * rest_s / rest_n - np.where(paired, others, whole)
+            values = 2 * self.u * rest_s / rest_n - np.where(paired, rest, whole)
         return np.where(rest_n > 0, values, 0.0)
 
     def deviations(self) -> sparse.csr_array:
@@ -141,9 +144,8 @@ class BinnedResiduals:
         root of this factor.
         """
         entries = np.diff(self.start)
-        size, excess = (
-            np.repeat(np.add.reduceat(part, self.first), entries) for part in (self.n, self.s)
-        )
+        size = np.repeat(self._bin_sums(self.n), entries)
+        excess = np.repeat(self._bin_sums(self.s), entries)
         rest = 1 - self.n / size
         spread = (self.s - self.n * excess / size) / np.sqrt(np.where(rest > 0, rest, 1.0))
         values = np.sqrt(self.coefficient_of_entries) * spread
@@ -171,21 +173,18 @@ def residuals_in(rows: ClusteredRows, rule: BinRule, *, check: bool = True) -> B
 
 
 def check_pairs(alone: int, total: int, what: str, where: str = "") -> None:
-    """Raise if no bin holds `what`, rows that can be paired.
+    """Raise if no bin holds `what`, rows that can be paired; warn if most rows cannot.
 
-    Warn if most rows are in such bins, or `where`.
+    `where` says where those rows are.
     """
     if alone == total:
         got = f"{alone:,} rows are in as many bins" if what == "two rows" else ""
-        raise InputError(
-            "",
-            f"No bin holds {what}, so the error cannot be estimated",
-            got,
-            remedy="Use fewer `bins`.",
-        )
+        demand = f"No bin holds {what}, so the error cannot be estimated"
+        raise InputError("", demand, got, remedy="Use fewer `bins`.")
     if 2 * alone > total:
+        place = where or f"in bins without {what}"
         warn(
-            f"{alone:,} of {total:,} rows are {where or f'in bins without {what}'} and add nothing to the estimate, "
+            f"{alone:,} of {total:,} rows are {place} and add nothing to the estimate, "
             "which is therefore too low. Use fewer `bins`.",
             FewRowsWarning,
         )
@@ -196,16 +195,15 @@ def pair_variance(first: BinnedResiduals, second: BinnedResiduals) -> float:
 
     Both are sums over pairs of units, :math:`T = \sum_{g \ne h} \sum_b c_b S_{bg} S_{bh}`. Their
     difference :math:`\sum_{g \ne h} K_{gh}` has uncorrelated terms of mean zero and the variance
-    :math:`2 \sum_{g \ne h} K_{gh}^2`, :math:`K = X^\top X - Z^\top Z`, computed from products of bins:
+    :math:`2 \sum_{g \ne h} K_{gh}^2`, :math:`K = X^\top X - Z^\top Z`, from products of bins:
     :math:`\|K\|^2 = \|X X^\top\|^2 - 2 \|X Z^\top\|^2 + \|Z Z^\top\|^2`, less the diagonal.
     """
     x = first.deviations()
     z = second.deviations()
     whole = _squared_norm(x @ x.T) - 2 * _squared_norm(x @ z.T) + _squared_norm(z @ z.T)
-    own = np.bincount(x.indices, x.data**2, x.shape[1]) - np.bincount(
-        z.indices, z.data**2, x.shape[1]
-    )
-    return max(0.0, 2 * (whole - float(own @ own)))
+    units = x.shape[1]
+    diagonal = np.bincount(x.indices, x.data**2, units) - np.bincount(z.indices, z.data**2, units)
+    return max(0.0, 2 * (whole - float(diagonal @ diagonal)))
 
 
 def _squared_norm(products: sparse.csr_array) -> float:

@@ -1,4 +1,7 @@
-"""The score interval for the squared error, derived in docs/methods/score-interval.md, whose letters it uses."""
+"""The score interval for the squared error.
+
+It is derived in docs/methods/score-interval.md, whose letters are used here.
+"""
 
 import math
 import sys
@@ -32,22 +35,21 @@ from trueness.typing import Floats, Ints, Numbers
 
 # The smallest coefficient of θ²: below zero there would be no upper end.
 _LEAST_LEADING = 0.2
-# The power of n: cells of equal mass of the upper end.
+# The upper end takes n^0.65 cells of equal mass.
 _FINE = 0.65
 _FREEDOM = 30
-# The upper end is not below that of labels which agree with calibrated scores better in this share
-# of data sets.
+# The upper end is at least that of the statistic below which calibrated scores lie in this share of
+# data sets.
 _LUCKY = 0.05
 _NO_GAP = 1e-9
-# Rows per distinct score from which on squared gaps are nearly those of normal numbers.
+# From this number of rows per distinct score on, squared gaps are nearly those of normal numbers.
 _TRUSTED = 5
-# Below this number of rows with the rarer label, the spread of residuals says nothing about the
-# error.
+# With fewer rows of the rarer label, the spread of residuals says nothing about the error.
 _FEW_EVENTS = 3
 
 
 class ScoreSet(NamedTuple):
-    """A confidence set for the squared error, with its estimate, in coarse and perhaps in fine cells."""
+    """A confidence set for the squared error, with the estimate in coarse and in fine cells."""
 
     estimate: float
     region: Region
@@ -74,9 +76,10 @@ class _Part(NamedTuple):
     """If every cell is one score."""
 
     def ends(self, alpha: float) -> tuple[float, float]:
-        r"""All :math:`\theta \ge 0` with :math:`(T - \theta)^2 \le z^2 (\tau^2 + 4 R_1 \theta / n + R_2 \theta^2 / n)`.
+        r"""The ends of a set of :math:`\theta \ge 0`.
 
-        The upper end uses max(T, 0), and the distribution of squares if every cell is one score.
+        All with :math:`(T - \theta)^2 \le z^2 (\tau^2 + 4 R_1 \theta / n + R_2 \theta^2 / n)`. The
+        upper end uses max(T, 0), and the distribution of squares if every cell is one score.
         With a normal quantile in place of Student's, sets of large errors covered about 0.89 in
         place of 0.90.
         """
@@ -86,9 +89,8 @@ class _Part(NamedTuple):
 
         def root(t: float, side: int) -> float:
             half = t + 2 * z2 * self.noise / self.n
-            return (
-                half + side * math.sqrt(max(0.0, half * half - leading * (t * t - z2 * self.null)))
-            ) / leading
+            discriminant = half * half - leading * (t * t - z2 * self.null)
+            return (half + side * math.sqrt(max(0.0, discriminant))) / leading
 
         low = root(self.estimate, -1) if self.estimate > 0 else 0.0
         high = root(max(self.estimate, 0.0), 1)
@@ -96,13 +98,15 @@ class _Part(NamedTuple):
             high = self._end_of_squares(self.gaps, high, float(ndtr(-z)))
         return max(0.0, low), high
 
-    def _end_of_squares(self, gaps: "_Gaps", most: float, alpha: float) -> float:
-        """The upper end, at most `most`, if T plus its bias is a sum of few squared gaps: nearly a noncentral χ²."""
+    def _end_of_squares(self, gaps: "_Gaps", limit: float, alpha: float) -> float:
+        """The upper end, at most `limit`, if T plus its bias is a sum of squared gaps.
+
+        It is nearly a noncentral χ².
+        """
         bias = gaps.bias
         null_scale = self.null / (2 * bias)
-        observed = max(
-            self.estimate + bias, null_scale * float(chdtri(bias / null_scale, 1 - _LUCKY))
-        )
+        lucky = null_scale * float(chdtri(bias / null_scale, 1 - _LUCKY))
+        observed = max(self.estimate + bias, lucky)
 
         def excess(theta: float) -> float:
             noise = max(self.noise, gaps.noise(theta))
@@ -112,9 +116,9 @@ class _Part(NamedTuple):
 
         if excess(0.0) <= 0:
             return 0.0
-        if excess(most) < 0:
-            return bracketed_root(excess, 0.0, most)
-        return most
+        if excess(limit) < 0:
+            return bracketed_root(excess, 0.0, limit)
+        return limit
 
 
 class _Gaps(NamedTuple):
@@ -125,7 +129,7 @@ class _Gaps(NamedTuple):
     root: float
     """The root of their mean square."""
     share: Floats
-    """The share of each in the error: in what their squares exceed the noise, if they do."""
+    """The share of each in the error: in the sum of squares beyond the noise, if there is any."""
     bias: float
     """The mean of their squares for calibrated scores."""
 
@@ -139,7 +143,8 @@ class _Gaps(NamedTuple):
         gap = np.where(np.abs(gap) > _NO_GAP, gap, _NO_GAP * np.sign(0.5 - score))
         square = count * gap**2
         beyond = np.maximum(square - variance, 0.0)
-        beyond = beyond if beyond.any() else np.maximum(square, sys.float_info.min)
+        if not beyond.any():
+            beyond = np.maximum(square, sys.float_info.min)
         n = float(count.sum())
         several = count > 1
         bias = float((variance * count / np.maximum(count - 1, 1))[several].sum()) / n
@@ -149,13 +154,13 @@ class _Gaps(NamedTuple):
         return None
 
     def noise(self, theta: float) -> float:
-        """R₁ if the gaps were as large as an error of `theta` makes them: rates move away from 0 and 1, or to them."""
+        """R₁ if all gaps grew, or shrank, by one factor until the error is `theta`."""
         rate = np.clip(self.score + self.gap * (math.sqrt(theta) / self.root), 0, 1)
         return float(self.share @ (rate * (1 - rate)))
 
 
 def partitions(cells: Cells, n: float) -> tuple[BinRule, BinRule, BinRule]:
-    """The default cells of estimate and lower end, of the upper end and, of equal mass, of exact limits."""
+    """The default cells of estimate and lower end, of the upper end, and of exact limits."""
     coarse = default_rule(cells, n)
     exact = EqualMass(coarse.mass) if isinstance(coarse, MassAndWidth) else coarse
     return coarse, default_rule(cells, n, _FINE), exact
@@ -164,15 +169,14 @@ def partitions(cells: Cells, n: float) -> tuple[BinRule, BinRule, BinRule]:
 def default_score_set(cells: Cells, alpha: float, seed: int, draws: int | None = None) -> ScoreSet:
     """The score set in the default cells."""
     parts = DefaultParts.of_cells(cells)
-    zero = (
-        not parts.rejected
-        and omnibus_test(cells, draws or draws or required_draws(alpha), seed).pvalue > alpha
-    )
-    return parts.at(alpha, zero=zero)
+    if parts.rejected:
+        return parts.at(alpha)
+    pvalue = omnibus_test(cells, draws or required_draws(alpha), seed).pvalue
+    return parts.at(alpha, zero=pvalue > alpha)
 
 
 class DefaultParts(NamedTuple):
-    """Everything about the set in the default cells but its level, and whether it contains zero."""
+    """The set in the default cells, before its level and whether it contains zero are decided."""
 
     cells: Cells
     coarse: _Part
@@ -194,38 +198,51 @@ class DefaultParts(NamedTuple):
     def of_cells(cls, cells: Cells) -> "DefaultParts":
         """For independent rows."""
         n = int(cells.totals.weight)
-        few, many, exact = partitions(cells, n)
-        (coarse, scores), (fine, _) = _independent_part(cells, few), _independent_part(cells, many)
-        rejected = out_of_reach(scores, coarse.estimate)
-        first = bin_starts(cells, exact)
-        shared = not isinstance(many, Distinct)
-        return cls(cells, coarse, fine, first, scores.bins, n, rejected, shared=shared)
+        coarse_rule, fine_rule, exact_rule = partitions(cells, n)
+        coarse, scores = _independent_part(cells, coarse_rule)
+        fine, _ = _independent_part(cells, fine_rule)
+        return cls(
+            cells=cells,
+            coarse=coarse,
+            fine=fine,
+            first=bin_starts(cells, exact_rule),
+            bins=scores.bins,
+            n=n,
+            rejected=out_of_reach(scores, coarse.estimate),
+            shared=not isinstance(fine_rule, Distinct),
+        )
 
     @classmethod
     def of_clusters(cls, rows: ClusteredRows) -> "tuple[DefaultParts, BinnedResiduals]":
         """For rows in clusters or with importance weights; and the residuals in coarse cells."""
         cells = rows.cells
-        few, many, exact = partitions(cells, rows.n)
-        coarse = residuals_in(rows, few)
-        fine = residuals_in(rows, many, check=False)
-        bins = bins_in_words(few, coarse.first.size)
-        parts = _clustered_part(rows, coarse), _clustered_part(rows, fine)
-        effective = effective_number(rows.cluster, rows.weight)
-        mean = float(rows.w.mean()) if rows.importance else 1.0
-        first = bin_starts(cells, exact)
-        shared = not isinstance(many, Distinct)
-        found = cls(
-            cells, *parts, first, bins, rows.n, effective=effective, row_weight=mean, shared=shared
+        coarse_rule, fine_rule, exact_rule = partitions(cells, rows.n)
+        coarse = residuals_in(rows, coarse_rule)
+        fine = residuals_in(rows, fine_rule, check=False)
+        parts = cls(
+            cells=cells,
+            coarse=_clustered_part(rows, coarse),
+            fine=_clustered_part(rows, fine),
+            first=bin_starts(cells, exact_rule),
+            bins=bins_in_words(coarse_rule, coarse.first.size),
+            n=rows.n,
+            effective=effective_number(rows.cluster, rows.weight),
+            row_weight=float(rows.w.mean()) if rows.importance else 1.0,
+            shared=not isinstance(fine_rule, Distinct),
         )
-        return found, coarse
+        return parts, coarse
 
     def shown_by_ties(self, alpha: float) -> float:
-        """A lower limit for the squared error, from rows that share their score with others: any error may have it."""
+        """A lower limit for the squared error from rows that share their score with others.
+
+        It holds for errors of any form.
+        """
         tied = self.cells.weight > 1
         cells = Cells(**{name: column[tied] for name, column in self.cells.columns().items()})
-        if cells.size:
-            return _independent_part(cells, Distinct())[0].ends(2 * alpha)[0]
-        return 0.0
+        if cells.size == 0:
+            return 0.0
+        part, _ = _independent_part(cells, Distinct())
+        return part.ends(2 * alpha)[0]
 
     def at(self, alpha: float, *, zero: bool = False) -> ScoreSet:
         """The set at level 1 − alpha, with or without zero."""
@@ -237,16 +254,19 @@ class DefaultParts(NamedTuple):
         if self.row_weight != 1:
             weight = weight / self.row_weight
             events = events / self.row_weight
-        ends = coarse.ends(alpha)[0], fine.ends(alpha)[1]
+        low, _ = coarse.ends(alpha)
+        _, high = fine.ends(alpha)
         rows = cells.score, weight, events, self.first, self.effective
-        ends, note = _with_exact(ends, coarse.estimate, alpha, *rows)
-        return ScoreSet(
-            coarse.estimate, _region(ends, zero=zero), self.n, self.bins, fine.estimate, note
-        )
+        ends, note = _with_exact((low, high), coarse.estimate, alpha, *rows)
+        region = _region(ends, zero=zero)
+        return ScoreSet(coarse.estimate, region, self.n, self.bins, fine.estimate, note)
 
 
 def upper_limit(parts: DefaultParts) -> Callable[[float], float]:
-    """The one-sided upper limit for the squared error, by its error rate: the end of a set of twice that rate."""
+    """The one-sided upper limit for the squared error, as a function of its error rate.
+
+    It is the end of a set of twice that rate.
+    """
     fine = parts.fine if parts.fine.paired else parts.coarse
     if parts.at(0.1).note:  # the limits are exact
         return lambda alpha: parts.at(2 * alpha).region.high
@@ -271,12 +291,11 @@ def default_clustered_set(
 ) -> ScoreSet:
     """The score set in the default cells for rows in clusters or with importance weights."""
     parts, coarse = DefaultParts.of_clusters(rows)
-    if not rows.importance:
-        pvalue = clustered_omnibus_test(rows, draws or required_draws(alpha), seed).pvalue
+    draws = draws or required_draws(alpha)
+    if rows.importance:
+        pvalue = wild_pvalue(pair_statistic(coarse, rows.p), rows.clusters, draws, seed)
     else:
-        pvalue = wild_pvalue(
-            pair_statistic(coarse, rows.p), rows.clusters, draws or required_draws(alpha), seed
-        )
+        pvalue = clustered_omnibus_test(rows, draws, seed).pvalue
     return parts.at(alpha, zero=pvalue > alpha)
 
 
@@ -307,20 +326,25 @@ def _with_exact(
     rarer = min(events, n - events)
     folded = surprises < rarer
     rarer = min(surprises, rarer)
+    low, high = ends
     if rarer < _FEW_EVENTS:
-        flipped = np.repeat(above, np.diff(np.append(first, p.size))) if folded else 2 * events > n
+        rows = f"{rarer:,.6g} of {n:,.12g}"
+        if folded:
+            flipped = np.repeat(above, np.diff(np.append(first, p.size)))
+            note = f"Exact binomial limits: {rows} labels are the less probable one."
+        else:
+            flipped = np.full(p.size, 2 * events > n)
+            note = f"Exact binomial limits: one class has {rows} rows."
         p = np.where(flipped, 1 - p, p)
         trials = n if effective is None else min(effective, n)
-        low, high = (float(end) for end in clopper_pearson(rarer * trials / n, trials, 1 - alpha))
-        reach = np.minimum(1, n * high / size) - 2 * np.add.reduceat(w * p, first) / size
-        most = float(w @ (p * p)) / n + high * max(0.0, float(reach.max()))
+        rate_low, rate_high = map(float, clopper_pearson(rarer * trials / n, trials, 1 - alpha))
+        reach = np.minimum(1, n * rate_high / size) - 2 * np.add.reduceat(w * p, first) / size
+        largest = float(w @ (p * p)) / n + rate_high * max(0.0, float(reach.max()))
         mean = float(w @ p) / n
-        rows = f"{rarer:,.6g} of {n:,.12g}"
-        ends = max(0.0, low - mean, mean - high) ** 2, most if rarer == 0 else max(ends[1], most)
-        why = f"{rows} labels are the less probable one" if folded else f"one class has {rows} rows"
-        note = f"Exact binomial limits: {why}."
+        low = max(0.0, rate_low - mean, mean - rate_high) ** 2
+        high = largest if rarer == 0 else max(high, largest)
     # The estimate in coarse cells may exceed the upper end in fine ones by chance.
-    return (min(ends[0], max(estimate, 0.0)), max(ends[1], estimate)), note
+    return (min(low, max(estimate, 0.0)), max(high, estimate)), note
 
 
 def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, seed: int) -> ScoreSet:
@@ -335,9 +359,8 @@ def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, seed: in
         rows = scores.z[:, 0], scores.count, scores.hits[:, 0], scores.first
         ends, note = _with_exact(ends, sums.statistic, alpha, *rows)
     zero = not rejects_calibration(scores, sums.statistic, alpha, seed)
-    return ScoreSet(
-        sums.statistic, _region(ends, zero=zero), int(sums.total), scores.bins, note=note
-    )
+    region = _region(ends, zero=zero)
+    return ScoreSet(sums.statistic, region, int(sums.total), scores.bins, note=note)
 
 
 def given_clustered_set(
@@ -348,9 +371,8 @@ def given_clustered_set(
     Zero is decided by random signs and by redrawn labels.
     """
     residuals = residuals_in(rows, rule)
-    pvalue = wild_pvalue(
-        pair_statistic(residuals, rows.p), rows.clusters, draws or required_draws(alpha), seed
-    )
+    statistic = pair_statistic(residuals, rows.p)
+    pvalue = wild_pvalue(statistic, rows.clusters, draws or required_draws(alpha), seed)
     region = _region(_clustered_part(rows, residuals).ends(alpha), zero=pvalue > alpha)
     return ScoreSet(residuals.estimate, region, rows.n, bins_in_words(rule, residuals.first.size))
 
@@ -362,21 +384,23 @@ def _clustered_part(rows: ClusteredRows, residuals: BinnedResiduals) -> _Part:
 
 
 def _region(ends: tuple[float, float], *, zero: bool) -> Region:
-    low = 0.0 if zero else ends[0]
-    return Region(low, ends[1], low > 0 or zero, zero)
+    low, high = ends
+    if zero:
+        return Region(0.0, high, low_closed=True, includes_zero=True)
+    return Region(low, high, low_closed=low > 0, includes_zero=False)
 
 
 def sign_variance(residuals: BinnedResiduals) -> float:
     r"""The variance of T over random signs of the clusters.
 
-    :math:`2 \sum_{g \ne h} (\sum_b c_b S_{bg} S_{bh})^2`, c the coefficients of T. For calibrated scores its mean is
-    the variance of T, whatever the dependence of rows within a cluster.
+    :math:`2 \sum_{g \ne h} (\sum_b c_b S_{bg} S_{bh})^2`, c the coefficients of T. For calibrated
+    scores its mean is the variance of T, whatever the dependence of rows within a cluster.
     """
     c = residuals.coefficient_of_entries
     sums = sparse.csr_array((np.sqrt(c) * residuals.s, residuals.unit, residuals.start))
     products = (sums @ sums.T).data
-    own = np.bincount(residuals.unit, c * residuals.s**2)
-    return max(0.0, 2 * float(products @ products - own @ own))
+    diagonal = np.bincount(residuals.unit, c * residuals.s**2)
+    return max(0.0, 2 * float(products @ products - diagonal @ diagonal))
 
 
 def label_variance(residuals: BinnedResiduals, p: Floats) -> float:
@@ -385,38 +409,41 @@ def label_variance(residuals: BinnedResiduals, p: Floats) -> float:
     :math:`2 \sum_b c_b^2 (V_b^2 - \sum_g V_{bg}^2)`, V the sums of w² p(1 − p).
     """
     v = p * (1 - p) * residuals.row_weight ** (1 if residuals.counts else 2)
-    own = np.bincount(residuals.entry, v, minlength=residuals.s.size).astype(np.float64)
-    every, squares = (np.add.reduceat(part, residuals.first) for part in (own, own * own))
-    return max(0.0, 2 * float(((every * every - squares) * residuals.coefficient**2).sum()))
+    of_entries = np.bincount(residuals.entry, v, minlength=residuals.s.size).astype(np.float64)
+    of_bins = np.add.reduceat(of_entries, residuals.first)
+    squares = np.add.reduceat(of_entries * of_entries, residuals.first)
+    pairs = of_bins * of_bins - squares
+    return max(0.0, 2 * float((pairs * residuals.coefficient**2).sum()))
 
 
 def _noise(rows: ClusteredRows, residuals: BinnedResiduals) -> tuple[float, float]:
-    r"""R₁, the variance of cluster sums along the error, at least that of the rows of a cluster in a bin; and R₂.
+    r"""R₁, the variance of cluster sums along the error, and R₂.
 
-    With the mean :math:`m_i` of the bin of row i, and :math:`m_{-i}` that of its rows of other
-    clusters, the larger of :math:`\sum_g (\sum_{i \in g} m_i (u_i - m_{-i}))^2 / \sum m_i^2` and
-    :math:`\frac1n \sum_{g, b} (\sum_{i \in g, b} (u_i - m_{-i}))^2`. A cluster is left out of the mean of its bin
-    because it pulls that mean towards itself. The mean of the others varies too, which inflates the
-    variance of a row of weight w by the factor :math:`1 / (1 - w / W_b)`; this is divided out if
-    every row is its own cluster. Weights are scaled to mean 1. R₂ is n times the relative variance
-    of the mean squared error over rows.
+    R₁ is at least the variance of the rows of a cluster in a bin. With the mean :math:`m_i` of the
+    bin of row i, and :math:`m_{-i}` that of its rows of other clusters, the larger of
+    :math:`\sum_g (\sum_{i \in g} m_i (u_i - m_{-i}))^2 / \sum m_i^2` and
+    :math:`\frac1n \sum_{g, b} (\sum_{i \in g, b} (u_i - m_{-i}))^2`. A cluster is left out of the
+    mean of its bin because it pulls that mean towards itself. The mean of the others varies too,
+    which inflates the variance of a row of weight w by the factor :math:`1 / (1 - w / W_b)`; this
+    is divided out if every row is its own cluster. Weights are scaled to mean 1. R₂ is n times the
+    relative variance of the mean squared error over rows.
     """
     w = residuals.row_weight * (rows.n / residuals.row_weight.sum())
-    size, excess = (
-        np.add.reduceat(part, residuals.first)[residuals.bin_of]
-        for part in (residuals.n, residuals.s)
-    )
+    size = np.add.reduceat(residuals.n, residuals.first)[residuals.bin_of]
+    excess = np.add.reduceat(residuals.s, residuals.first)[residuals.bin_of]
     n = residuals.n[residuals.entry]
     s = residuals.s[residuals.entry]
     error = excess / size
-    others = np.divide(excess - s, size - n, out=np.zeros(n.size), where=size > n)
-    # Rows of one cluster may be correlated, and then the mean of the others varies less than their
-    # own sum.
-    share = 1 - n / size if residuals.unit.size == residuals.u.size else np.ones(n.size)
-    rest = w * (residuals.u - others) * np.sqrt(share)
-    least = squared_sums(rest, residuals.entry) / rows.n
+    outside = np.divide(excess - s, size - n, out=np.zeros(n.size), where=size > n)
+    rest = w * (residuals.u - outside)
+    # Rows of one cluster may be correlated, and then the mean outside the cluster varies less than
+    # their own sum.
+    if residuals.unit.size == residuals.u.size:
+        rest = rest * np.sqrt(1 - n / size)
+    inside = squared_sums(rest, residuals.entry) / rows.n
     mean = float((w * error * error).sum()) / rows.n
     if mean == 0:
-        return least, 0.0
+        return inside, 0.0
     along = squared_sums(error * rest, rows.cluster) / (rows.n * mean)
-    return max(along, least), squared_sums(w * (error**2 - mean), rows.cluster) / (rows.n * mean**2)
+    unevenness = squared_sums(w * (error**2 - mean), rows.cluster) / (rows.n * mean**2)
+    return max(along, inside), unevenness

@@ -12,19 +12,21 @@ from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows
 from trueness.infer.limits._limits import Limits, wald_limits
 from trueness.measure._proper_scores import area, placements
+from trueness.typing import Floats
 
 # Of a pseudo-cluster per class, this share: Student's t allows for few clusters already.
 _PSEUDO = 0.25
 
 
 def auc_limits(cells: Cells, level: float, cluster_rows: ClusteredRows | None = None) -> Limits:
-    r"""The area :math:`A` under the ROC curve: on the logit scale, by the variance of the placements of m and n rows.
+    r"""The area :math:`A` under the ROC curve, on the logit scale.
 
-    :math:`A (1 - A) (1/m^2 + 1/n^2)` is added to the variance: a pseudo-row per class, without which a few well-ranked
-    events would look certain (for clusters a quarter of that, with effective numbers and Student's
-    t). Limits are never wider than the Clopper-Pearson limits of :math:`\min(m, n)` independent
-    pairs, which are all there is at :math:`A = 1`. At 95 % they covered 77 % for heavy tails with
-    :math:`1 - A` below one event's share.
+    Its variance is that of the placements of m and n rows. To this :math:`A (1 - A) (1/m^2 +
+    1/n^2)` is added: a pseudo-row per class, without which a few well-ranked events would look
+    certain (for clusters a quarter of that, with effective numbers and Student's t). Limits are
+    never wider than the Clopper-Pearson limits of :math:`\min(m, n)` independent pairs, which are
+    all there is at :math:`A = 1`. At 95 % they covered 77 % for heavy tails with :math:`1 - A`
+    below one event's share.
 
     E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson, Comparing the areas under two or more
     correlated receiver operating characteristic curves: a nonparametric approach, Biometrics 44
@@ -50,7 +52,7 @@ class _Spread(NamedTuple):
     events: float
     """Effective number of independent events."""
     others: float
-    """The same of non-events."""
+    """Effective number of independent non-events."""
     freedom: float
     """Degrees of freedom of Student's t; infinite for rows that count alike."""
     pseudo: float = 1.0
@@ -58,53 +60,59 @@ class _Spread(NamedTuple):
 
 
 def _independent_spread(cells: Cells, auc: float) -> _Spread:
-    (squares, event_squares), found = cells.square_sums, placements(cells)
-    assert found is not None
-    each = zip(found[:2], (event_squares, squares - event_squares), found[2:], strict=True)
-    # For events and non-events: Σw, Σw² and the sum of w² times the squared distance of placements
-    # from the area.
-    sums = [
-        (w.sum(), square.sum(), (square * (placement - auc) ** 2).sum())
-        for w, square, placement in each
-    ]
-    freedom = (
-        math.inf if cells.whole else max(1.0, float(cells.totals.weight**2 / squares.sum()) - 1)
-    )
-    (of_events, events), (of_others, others) = (
-        _class_variance(auc, *map(float, one)) for one in sums
-    )
+    """The spread of independent rows, from the placements of both classes."""
+    squares, event_squares = cells.square_sums
+    placed = placements(cells)
+    assert placed is not None
+    other_squares = squares - event_squares
+    of_events, events = _class_variance(auc, placed.events, event_squares, placed.below)
+    of_others, others = _class_variance(auc, placed.others, other_squares, placed.above)
+    freedom = math.inf
+    if not cells.whole:
+        freedom = max(1.0, float(cells.totals.weight**2 / squares.sum()) - 1)
     return _Spread(of_events + of_others, events, others, freedom)
 
 
 def _class_variance(
-    auc: float, total: float, squares: float, distance: float
+    auc: float, w: Floats, squares: Floats, placement: Floats
 ) -> tuple[float, float]:
-    """The part of the variance that the rows of one class contribute, and their effective number."""
-    number = total**2 / squares
+    """The part of the variance that one class contributes, and the effective number of its rows.
+
+    `w` and `squares` are Σw and Σw² of its rows at each score, `placement` the share of the other
+    class on the right side of that score.
+    """
+    total = float(w.sum())
+    sum_of_squares = float(squares.sum())
+    distance = float((squares * (placement - auc) ** 2).sum())
+    number = total**2 / sum_of_squares
     if number <= 1:  # one row has no spread: take the largest variance it may have
         return auc * (1 - auc), number
     return distance / total**2 * number / (number - 1), number
 
 
 def _clustered_spread(cells: Cells, auc: float, rows: ClusteredRows) -> _Spread:
+    """The spread of rows in clusters, from the sums of their influence."""
     y = rows.y
     w = rows.w
-    at = np.searchsorted(cells.score, rows.p)
+    place = np.searchsorted(cells.score, rows.p)
     total = float(w @ y)
     rest = float(w @ (1 - y))
-    found = placements(cells)
-    assert found is not None
-    influence = w * np.where(y > 0, (found.below[at] - auc) / total, (found.above[at] - auc) / rest)
-    of_events, of_others = (
-        effective_number(rows.cluster, of_class) for of_class in (w * y, w * (1 - y))
-    )
-    variance = variance_of_sum(influence, rows.cluster)
+    placed = placements(cells)
+    assert placed is not None
+    of_event = (placed.below[place] - auc) / total
+    of_other = (placed.above[place] - auc) / rest
+    influence = w * np.where(y > 0, of_event, of_other)
     return _Spread(
-        variance, of_events, of_others, effective_number(rows.cluster, rows.weight) - 1, _PSEUDO
+        variance=variance_of_sum(influence, rows.cluster),
+        events=effective_number(rows.cluster, w * y),
+        others=effective_number(rows.cluster, w * (1 - y)),
+        freedom=effective_number(rows.cluster, rows.weight) - 1,
+        pseudo=_PSEUDO,
     )
 
 
 def _limits(auc: float, spread: _Spread, level: float) -> tuple[float, float]:
+    """Limits on the logit scale, within those of as many pairs as the smaller class has rows."""
     if spread.freedom <= 0:
         return 0.0, 1.0
     pairs = min(spread.events, spread.others)

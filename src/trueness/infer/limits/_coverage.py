@@ -8,6 +8,7 @@ from scipy.special import ndtri
 
 from trueness._level import Level
 from trueness._numerics.proportions import clopper_pearson
+from trueness._tally.events import are_ranges
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError
 from trueness.infer.limits._observed_expected import ratio_limits
@@ -41,19 +42,20 @@ _NO_LAW = _Law()
 def coverage_of(evidence: Evidence, level: float) -> Coverage | None:
     """The coverage of intervals or quantiles; None for other events."""
     events = evidence.events
-    if events is None or evidence.rows is None or events.kind not in ("interval", "quantiles"):
+    if events is None or evidence.rows is None or not are_ranges(events):
         return None
     size = 1 if events.kind == "interval" else _levels(evidence).size
     # Limits of all levels hold together by Bonferroni's inequality.
-    each = Level.of_alpha(Level(level).alpha / size).confidence
-    shares = [_share(evidence, place, size, each) for place in range(size)]
+    share_level = Level.of_alpha(Level(level).alpha / size).confidence
+    shares = [_share(evidence, place, size, share_level) for place in range(size)]
     stated, value, low, high = np.array([share[:4] for share in shares]).T
     exact = all(share[4] for share in shares)
     n = evidence.rows.n // size
     law = _NO_LAW
     if events.kind == "quantiles":
         law = _law_of_outcomes(_levels(evidence), value, n, level)
-        law = law if gaps_of(evidence) is not None else law.without_limits()
+        if gaps_of(evidence) is None:
+            law = law.without_limits()
     elif events.levels is not None:
         law = _Law(spread=_spread_of_interval(float(stated[0]), float(value[0])))
     whole = evidence.rows.n == events.n  # of some of the rows the shares outside are not known
@@ -113,6 +115,7 @@ def _binomial_quantiles(n: int, p: Floats, share: float) -> Floats:
 
 
 def _levels(evidence: Evidence) -> Floats:
+    """The stated levels of quantiles."""
     assert evidence.events is not None
     assert evidence.events.levels is not None
     return evidence.events.levels
@@ -134,8 +137,8 @@ def _share(
     if part.cluster is None or _is_distinct(part.cluster):
         low, high = (float(end) for end in clopper_pearson(inside, rows.n, level))
         return stated, inside / rows.n, low, high, True
-    found = ratio_limits(part.cells, level, part.clustered)
-    return stated, inside / rows.n, found.low * stated, min(1.0, found.high * stated), False
+    ratio = ratio_limits(part.cells, level, part.clustered)
+    return stated, inside / rows.n, ratio.low * stated, min(1.0, ratio.high * stated), False
 
 
 def _mean(stated: Floats) -> float:
@@ -151,17 +154,21 @@ def _is_distinct(cluster: Ints) -> bool:
 
 
 def _spread_of_interval(stated: float, observed: float) -> float:
-    """How many times as far as a central interval states normal outcomes spread; nan if none is outside."""
+    """The spread of normal outcomes in units of what a central interval states.
+
+    It is nan if no outcome is outside.
+    """
     if not 0 < observed < 1:
         return math.nan
     return float(ndtri((1 + stated) / 2) / ndtri((1 + observed) / 2))
 
 
 def _law_of_outcomes(levels: Floats, share: Floats, n: int, level: float) -> _Law:
-    r"""The spread :math:`s` and the shift :math:`m` with :math:`\Phi((\Phi^{-1}(\tau) - m)/s)` nearest to the shares.
+    r"""The spread :math:`s` and the shift :math:`m` of normal outcomes.
 
-    By generalised least squares on the scale of :math:`\Phi^{-1}`, with the covariances of the
-    shares if what is stated holds.
+    With them :math:`\Phi((\Phi^{-1}(\tau) - m)/s)` is nearest to the shares, by generalised least
+    squares on the scale of :math:`\Phi^{-1}` with the covariances of the shares if what is stated
+    holds.
     """
     if levels.size < 2:
         return _NO_LAW

@@ -26,14 +26,16 @@ _MOST = 512
 _ENDS = 32
 
 
-def curve_limits(key: str, asked: Asked) -> Limits:
+def curve_limits(key: str, question: Asked) -> Limits:
     """ICI, E50, E90 and Emax: no interval, but all four values of one fit."""
-    cells = asked.evidence.one
+    cells = question.evidence.one
     if not isinstance(cells, Cells):
         return Limits(note=BIASED)
-    value = float(_distances(asked.evidence, cells, asked.options)[CURVE_ERRORS.index(key)])
-    none = "No calibration curve can be fitted to these rows."
-    return Limits(note=none if math.isnan(value) else BIASED, value=value, known=True)
+    value = float(_distances(question.evidence, cells, question.options)[CURVE_ERRORS.index(key)])
+    note = BIASED
+    if math.isnan(value):
+        note = "No calibration curve can be fitted to these rows."
+    return Limits(note=note, value=value, known=True)
 
 
 def _distances(evidence: Evidence, cells: Cells, options: Options) -> Floats:
@@ -42,11 +44,12 @@ def _distances(evidence: Evidence, cells: Cells, options: Options) -> Floats:
     key = ("curve", curve, knots)
     if key not in evidence.memory:
         evidence.memory[key] = flexible.distances(flexible.fit_curve(cells, curve, knots))
-    found: Floats = evidence.memory[key]
-    return found
+    distances: Floats = evidence.memory[key]
+    return distances
 
 
 def _curve_of(options: Options) -> tuple[flexible.FlexibleMethod, int]:
+    """The method of the curve and the number of its knots, checked."""
     curve = options.get("curve", "spline")
     knots = options.get("knots", 5)
     checked_word(curve, "curve", flexible.METHODS)
@@ -67,35 +70,39 @@ def curve_draws(evidence: Evidence, options: Options, seed: int, draws: int) -> 
     key = ("curve draws", curve, knots, seed, draws)
     if key not in evidence.memory:
         evidence.memory[key] = _drawn_distances(evidence, curve, knots, seed, draws)
-    found: Floats = evidence.memory[key]
-    return found
+    distances: Floats = evidence.memory[key]
+    return distances
 
 
 def _drawn_distances(
     evidence: Evidence, curve: flexible.FlexibleMethod, knots: int, seed: int, draws: int
 ) -> Floats:
+    """The four distances of the curve of each set of drawn labels."""
     cells = evidence.one
     assert isinstance(cells, Cells)
     used = flexible.usable_cells(cells, curve)
     if not used.size:
         return np.full((draws, 4), np.nan)
-    few = pool_cells(flexible.few_cells(used), _MOST, ends=_ENDS)
-    smoother = loess(few.score, few.weight) if curve == "loess" else None
+    pools = pool_cells(flexible.few_cells(used), _MOST, ends=_ENDS)
+    smoother = loess(pools.score, pools.weight) if curve == "loess" else None
     candidates = list(flexible.knot_candidates(used, knots)) if curve == "spline" else []
     distances = []
-    for events in drawn_events(evidence, cells, used, few, seed, draws):
+    for events in drawn_events(evidence, cells, used, pools, seed, draws):
         if smoother is not None:
-            curves = (events @ smoother.operator.T) @ smoother.design(few.score).T
+            curves = (events @ smoother.operator.T) @ smoother.design(pools.score).T
         else:
-            curves = fitted_probabilities(logits(few.score), few.weight, events, iter(candidates))
+            curves = fitted_probabilities(
+                logits(pools.score), pools.weight, events, iter(candidates)
+            )
         distances += [
-            flexible.distance_summary(each, few.weight) for each in np.abs(curves - few.score)
+            flexible.distance_summary(distance, pools.weight)
+            for distance in np.abs(curves - pools.score)
         ]
     return np.array(distances)
 
 
 def drawn_events(
-    evidence: Evidence, cells: Cells, used: Cells, few: Cells, seed: int, draws: int
+    evidence: Evidence, cells: Cells, used: Cells, pools: Cells, seed: int, draws: int
 ) -> Iterator[Floats]:
     """Events of pools of cells drawn from their scores, in batches of shape (draws, pools).
 
@@ -104,19 +111,19 @@ def drawn_events(
     """
     if cells.whole and evidence.whole and cells.size <= _MANY:
         within = np.searchsorted(cells.score, used.score)
-        last = np.searchsorted(np.cumsum(used.count), np.cumsum(few.count))
+        last = np.searchsorted(np.cumsum(used.count), np.cumsum(pools.count))
         first = np.concatenate([[0], last[:-1] + 1])
         for (hits,) in label_batches(
             *count_entries(cells), draws, stream(seed, "labels"), _TOGETHER
         ):
             yield np.add.reduceat(hits[within].astype(np.float64), first, axis=0).T
         return
-    count = np.asarray(few.weight, np.int64) if few.whole else few.count
+    count = np.asarray(pools.weight, np.int64) if pools.whole else pools.count
     # Rows of the weight that gives the sum its variance; of rare events, clipped normal noise would
     # have a high mean.
-    unit = np.ones(few.size) if few.whole else np.sqrt(few.square_sums[0] / few.count)
+    unit = np.ones(pools.size) if pools.whole else np.sqrt(pools.square_sums[0] / pools.count)
     for (hits,) in label_batches(
-        few.score[:, np.newaxis], count, draws, stream(seed, "labels"), _TOGETHER
+        pools.score[:, np.newaxis], count, draws, stream(seed, "labels"), _TOGETHER
     ):
-        noise = (hits.T - count * few.score) * unit
-        yield np.clip(few.weight * few.score + noise, 0, few.weight)
+        noise = (hits.T - count * pools.score) * unit
+        yield np.clip(pools.weight * pools.score + noise, 0, pools.weight)

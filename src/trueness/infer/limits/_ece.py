@@ -70,23 +70,24 @@ def bin_gaps(evidence: Evidence, bins: BinsLike) -> "BinGaps | ClusteredGaps":
 
 
 def too_good_in_bins(bins: Bins) -> float | None:
-    """P-value for rates that agree with the scores better than chance allows: the lower tail of Σ S²/V over bins.
+    """P-value for rates that agree with the scores better than chance allows.
 
-    The sum of the residuals y − p of a bin has variance V; bins with V < 5 are left out. None if
-    there is none else.
+    It is the lower tail of Σ S²/V over bins, where the sum S of the residuals y − p of a bin has
+    variance V. Bins with V < 5 are left out; None if there is no other.
     """
-    square = (
-        bins.sum_square if bins.moments else bins.sum_score**2 / np.maximum(bins.weight, 1e-300)
-    )
+    if bins.moments:
+        square = bins.sum_square
+    else:
+        square = bins.sum_score**2 / np.maximum(bins.weight, 1e-300)
     variance = bins.sum_score - square
-    some = variance >= _LEAST_VARIANCE
-    if not bins.whole or not some.any():
+    judged = variance >= _LEAST_VARIANCE
+    if not bins.whole or not judged.any():
         return None
-    return float(chdtr(some.sum(), (bins.excess[some] ** 2 / variance[some]).sum()))
+    return float(chdtr(judged.sum(), (bins.excess[judged] ** 2 / variance[judged]).sum()))
 
 
 class BinGaps(NamedTuple):
-    """Gaps of independent rows: of each filled bin its share, mean score, rate and mean of p(1 − p)."""
+    """Gaps of independent rows, by filled bin."""
 
     n: int
     rows: float
@@ -95,6 +96,7 @@ class BinGaps(NamedTuple):
     score: Floats
     rate: Floats
     variance: Floats
+    """Mean of p(1 − p)."""
     residual: Floats
     """Variance of the labels around their line on the scores."""
 
@@ -105,10 +107,21 @@ class BinGaps(NamedTuple):
         weight = bins.weight[filled].astype(np.float64)
         score = bins.score[filled]
         rate = bins.rate[filled]
-        square = bins.sum_square[filled] / weight if bins.moments else score**2
-        product = bins.sum_event_score[filled] / weight if bins.moments else score * rate
-        worth = float(weight.sum() ** 2 / bins.squares.sum())
-        return cls.of_means(n, worth, weight / weight.sum(), score, rate, square, product)
+        if bins.moments:
+            square = bins.sum_square[filled] / weight
+            product = bins.sum_event_score[filled] / weight
+        else:
+            square = score**2
+            product = score * rate
+        return cls.of_means(
+            n=n,
+            rows=float(weight.sum() ** 2 / bins.squares.sum()),
+            share=weight / weight.sum(),
+            score=score,
+            rate=rate,
+            square=square,
+            product=product,
+        )
 
     @classmethod
     def of_means(
@@ -129,10 +142,19 @@ class BinGaps(NamedTuple):
         # must do.
         freedom = np.where(rows * share > 3, 1 - 2 / (rows * share), np.inf)
         residual = np.clip(rate * (1 - rate) - line, 0, None) / freedom
-        return cls(n, rows, share, score, rate, np.clip(score - square, 0, None), residual)
+        return cls(
+            n=n,
+            rows=rows,
+            share=share,
+            score=score,
+            rate=rate,
+            variance=np.clip(score - square, 0, None),
+            residual=residual,
+        )
 
     @property
     def ece(self) -> float:
+        """The l1 error."""
         return float(self.share @ np.abs(self.rate - self.score))
 
     def high(self, alpha: float) -> float:
@@ -140,51 +162,56 @@ class BinGaps(NamedTuple):
         return min(max(self._upper(alpha), self.ece), 1.0)
 
     def _upper(self, alpha: float) -> float:
-        expected = self.rows * min(
-            float(self.share @ self.score), float(self.share @ (1 - self.score))
-        )
-        if expected < _FEW_EVENTS:
+        """The upper limit, which may lie below the value or above 1."""
+        expected_rate = float(self.share @ self.score)
+        expected_others = float(self.share @ (1 - self.score))
+        if self.rows * min(expected_rate, expected_others) < _FEW_EVENTS:
             return self._exact_upper(alpha)
-        most = float(np.abs(1 - 2 * self.score).max())
+        steepest = float(np.abs(1 - 2 * self.score).max())
         mean = float(self.share @ self.variance)
-        least = float(self.share @ self.residual)
+        floor = float(self.share @ self.residual)
         n = self.rows
 
         def spread(theta: float) -> float:
-            return math.sqrt(max(mean + theta * most - theta * theta, least) / n)
+            return math.sqrt(max(mean + theta * steepest - theta * theta, floor) / n)
 
         # Bins with few events have a skewed gap, of which absolute values add less.
         size = self.share * n
         v = np.minimum(self.variance, self.rate * (1 - self.rate))
-        noise = float(self.share @ np.where(size * v >= _LEAST_VARIANCE, np.sqrt(v / size), 0))
+        deviation = np.where(size * v >= _LEAST_VARIANCE, np.sqrt(v / size), 0)
+        noise = float(self.share @ deviation)
         return _largest_mean(self.ece, noise, spread, -float(ndtri(alpha)))
 
     def _exact_upper(self, alpha: float) -> float:
-        """The largest limit for the mean of s·(y − p) over all signs s, by the exact limit of a binomial count."""
+        """The largest limit for the mean of s·(y − p) over all signs s.
+
+        It is the exact limit of a binomial count; with many bins, its largest distance from a
+        count.
+        """
         n = self.rows
         hits = self.rows * self.share * self.rate
         mean = self.share * self.score
-        if hits.size <= _MOST_SIGNS:
-            plus = np.array(list(product((True, False), repeat=hits.size)))
-            count = plus @ hits + ~plus @ (n * self.share - hits)
-            expected = plus @ mean + ~plus @ (self.share - mean)
-            return float((clopper_pearson(count, n, 1 - 2 * alpha)[1] - expected).max())
-        count = np.linspace(0, n, 2001)
-        return self.ece + float((clopper_pearson(count, n, 1 - 2 * alpha)[1] - count / n).max())
+        if hits.size > _MOST_SIGNS:
+            count = np.linspace(0, n, 2001)
+            _, high = clopper_pearson(count, n, 1 - 2 * alpha)
+            return self.ece + float((high - count / n).max())
+        plus = np.array(list(product((True, False), repeat=hits.size)))
+        count = plus @ hits + ~plus @ (n * self.share - hits)
+        expected = plus @ mean + ~plus @ (self.share - mean)
+        _, high = clopper_pearson(count, n, 1 - 2 * alpha)
+        return float((high - expected).max())
 
     def low(self, alpha: float, seed: int) -> float:
         """The lower limit."""
-        rate = np.where(
-            self.rate * (1 - self.rate) > self.score * (1 - self.score), self.rate, self.score
-        )
+        observed_varies_more = self.rate * (1 - self.rate) > self.score * (1 - self.score)
+        rate = np.where(observed_varies_more, self.rate, self.score)
         size = np.rint(self.rows * self.share).astype(np.int64)
         draws = max(199, min(_DRAWS, int(_DRAWN / size.size)))
-        noise = stream(seed, "resample").binomial(size, rate, (draws, size.size)) - size * rate
+        events = stream(seed, "resample").binomial(size, rate, (draws, size.size))
+        noise = events - size * rate
         spread = math.sqrt(float(size @ (rate * (1 - rate)))) / self.rows
-        return max(
-            _lower_limit(self.share * (self.rate - self.score), noise / self.rows, spread, alpha),
-            0.0,
-        )
+        gap = self.share * (self.rate - self.score)
+        return max(_lower_limit(gap, noise / self.rows, spread, alpha), 0.0)
 
 
 class ClusteredGaps:
@@ -204,50 +231,55 @@ class ClusteredGaps:
         gap = np.bincount(bin_of, weight * rows.u, n_bins) / total
         influence = (sums - np.outer(gap, np.bincount(rows.cluster, weight, clusters))) / total
         covariance = covariance_of_sums(influence)
-        own = np.sqrt(np.diag(covariance))
-        scale = np.where(own > 0, own, 1)
-        worst = float(np.linalg.eigvalsh(covariance / np.outer(scale, scale))[-1]) * float(
-            own @ own
-        )
+        errors = np.sqrt(np.diag(covariance))
+        scale = np.where(errors > 0, errors, 1)
+        largest = float(np.linalg.eigvalsh(covariance / np.outer(scale, scale))[-1])
+        worst = largest * float(errors @ errors)
         share = np.bincount(bin_of, weight, n_bins) / total
-        means = rows.p, rows.p**2, rows.p * rows.y
-        score, square, product = (
-            np.bincount(bin_of, weight * x, n_bins) / total / share for x in means
-        )
-        rate = np.clip(score + gap / share, 0, 1)
+
+        def means(values: Floats) -> Floats:
+            return np.asarray(np.bincount(bin_of, weight * values, n_bins) / total / share)
+
+        score = means(rows.p)
         self.n = rows.n
         self._gap = gap
-        self._own = own
+        self._errors = errors
         self._covariance = covariance
         self._spread = math.sqrt(min(float(np.abs(covariance).sum()), worst))
         self._freedom = max(effective_number(rows.cluster, rows.weight) - 1, 1)
-        worth = float(total**2 / rows.squares.sum())
-        self._alone = BinGaps.of_means(rows.n, worth, share, score, rate, square, product)
+        self._alone = BinGaps.of_means(
+            n=rows.n,
+            rows=float(total**2 / rows.squares.sum()),
+            share=share,
+            score=score,
+            rate=np.clip(score + gap / share, 0, 1),
+            square=means(rows.p**2),
+            product=means(rows.p * rows.y),
+        )
         self.ece = self._alone.ece
 
     def _quantile(self, alpha: float) -> float:
+        """The upper quantile of Student's t."""
         return -float(stdtrit(self._freedom, alpha))
 
     def low(self, alpha: float, seed: int) -> float:
         """The lower limit."""
-        root = np.linalg.cholesky(self._covariance + 1e-12 * np.diag(self._own**2 + 1e-300))
-        scale = t_over_normal(alpha, self._freedom)
-        noise = stream(seed, "resample").standard_normal((_DRAWS, self._gap.size)) @ root.T * scale
-        return max(
-            min(_lower_limit(self._gap, noise, self._spread, alpha), self._alone.low(alpha, seed)),
-            0,
-        )
+        # Errors of 0 would leave the matrix singular.
+        root = np.linalg.cholesky(self._covariance + 1e-12 * np.diag(self._errors**2 + 1e-300))
+        normal = stream(seed, "resample").standard_normal((_DRAWS, self._gap.size))
+        noise = normal @ root.T * t_over_normal(alpha, self._freedom)
+        clustered = _lower_limit(self._gap, noise, self._spread, alpha)
+        return max(min(clustered, self._alone.low(alpha, seed)), 0)
 
     def high(self, alpha: float) -> float:
         """The upper limit."""
-        own = _largest_mean(
-            self.ece, float(self._own.sum()), lambda _: self._spread, self._quantile(alpha)
-        )
-        return min(max(own, self._alone.high(alpha)), 1)
+        noise = float(self._errors.sum())
+        clustered = _largest_mean(self.ece, noise, lambda _: self._spread, self._quantile(alpha))
+        return min(max(clustered, self._alone.high(alpha)), 1)
 
 
 def _largest_mean(value: float, noise: float, spread: Any, z: float) -> float:
-    """The largest θ that is no more than z spreads above the observed ECE, once its mean is taken into account.
+    """The largest θ at which the ECE has a mean at most z spreads above the observed one.
 
     The mean is at least that of |θ + noise·Z|, Z standard normal. An ECE below its noise floor
     counts as that floor.
@@ -257,26 +289,31 @@ def _largest_mean(value: float, noise: float, spread: Any, z: float) -> float:
         if noise == 0:
             return theta
         t = theta / noise
-        return noise * (
-            math.sqrt(2 / math.pi) * math.exp(-t * t / 2) + t * (1 - 2 * float(ndtr(-t)))
-        )
+        folded = math.sqrt(2 / math.pi) * math.exp(-t * t / 2) + t * (1 - 2 * float(ndtr(-t)))
+        return noise * folded
 
     value = max(value, mean(0.0))
     low = 0.0
     high = 1.0
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        low, high = (middle, high) if mean(middle) <= value + z * spread(middle) else (low, middle)
+        if mean(middle) <= value + z * spread(middle):
+            low = middle
+        else:
+            high = middle
     return high
 
 
 def _lower_limit(gap: Floats, noise: Floats, spread: float, alpha: float) -> float:
-    """The larger of the two lower limits, from draws of the noise of the gaps."""
-    sums = float(np.abs(gap).sum()), float(_one_change(gap[np.newaxis])[0])
-    drawn = np.abs(noise).sum(axis=1), _one_change(noise)
-    return max(
-        value - _quantile(one, spread, alpha / 2) for value, one in zip(sums, drawn, strict=True)
-    )
+    """The larger of two lower limits, from draws of the noise of the gaps.
+
+    One is that of the absolute gaps, the other that of signs which change at most once.
+    """
+    sums = float(np.abs(gap).sum())
+    by_sums = sums - _quantile(np.abs(noise).sum(axis=1), spread, alpha / 2)
+    one_change = float(_one_change(gap[np.newaxis])[0])
+    by_one_change = one_change - _quantile(_one_change(noise), spread, alpha / 2)
+    return max(by_sums, by_one_change)
 
 
 def _one_change(gap: Floats) -> Floats:
@@ -322,41 +359,43 @@ def gaps_of(function: str, options: Options) -> Gaps | None:
     return Gaps(as_rule(bins), norm, 1 if loss == "absolute" else 2)
 
 
-def gap_limits(function: str, asked: Asked) -> Limits:
-    """Two one-sided limits of the l1 error, those of `ece_interval` for the l2 error.
+def gap_limits(function: str, question: Asked) -> Limits:
+    """Two one-sided limits of the l1 error, and those of `ece_interval` for the l2 error.
 
-    None for other norms.
+    There are no limits for other norms.
     """
-    gaps = gaps_of(function, asked.options)
+    gaps = gaps_of(function, question.options)
     if gaps is None or not gaps.blind or (gaps.norm, gaps.power) not in ((1, 1), (2, 1), (1, 2)):
-        return biased(asked)
+        return biased(question)
     if gaps.norm * gaps.power == 2:
-        return _l2_limits(asked, gaps.rule, squared=gaps.power == 2)._replace(
-            value=math.nan, known=False
-        )
-    if asked.evidence.one is None:
+        limits = _l2_limits(question, gaps.rule, squared=gaps.power == 2)
+        return limits._replace(value=math.nan, known=False)
+    if question.evidence.one is None:
         return Limits(note=SEVERAL)
-    found = quietly(bin_gaps, asked.evidence, gaps.rule)
-    low = found.low(asked.tail, asked.seed)
-    high = found.high(asked.tail)
+    observed = quietly(bin_gaps, question.evidence, gaps.rule)
+    low = observed.low(question.tail, question.seed)
+    high = observed.high(question.tail)
     return Limits(low, high, "signed sums of gaps, and redrawn labels")
 
 
-def largest_gap(asked: Asked) -> Limits:
+def largest_gap(question: Asked) -> Limits:
     """No limits of the largest gap.
 
     A note says to which rows it belongs, unless there is one in every class.
     """
-    data = asked.evidence
-    bins = asked.options.get("bins", 10)
+    data = question.evidence
+    bins = question.options.get("bins", 10)
     if data.one is None:
-        return biased(asked)
+        return biased(question)
     (part,) = quietly(data.binned, bins, moments=False).parts
     worst = int(np.argmax(np.where(part.weight > 0, np.abs(part.gap), -1)))
     low, high = part.edges[worst : worst + 2]
-    size, total = (
-        (part.weight, part.totals.weight) if part.whole else (part.count, part.totals.rows)
-    )
+    if part.whole:
+        size = part.weight
+        total = part.totals.weight
+    else:
+        size = part.count
+        total = part.totals.rows
     where = f"{int(size[worst]):,} of {int(total):,} rows, in the bin from {low:.4g} to {high:.4g}"
     return Limits(note=f"The largest gap is that of {where}. {BIASED}", where=where)
 
@@ -368,71 +407,77 @@ def squared_error_of(
     bins: BinsLike | None = None,
     smoothness: float | None = None,
 ) -> float:
-    """The debiased squared error: what :func:`trueness.ece_interval` estimates, of rows or sums that have been read."""
+    """The debiased squared error, which :func:`trueness.ece_interval` estimates.
+
+    The rows or sums have been read.
+    """
     if k not in (None, 1):
         if evidence.view not in ("binary", "confidence"):
-            raise InputError(
-                "kind", "must be 'confidence' here, or be left out", f"got {evidence.view!r}"
-            )
+            got = f"got {evidence.view!r}"
+            raise InputError("kind", "must be 'confidence' here, or be left out", got)
         return top_k_squared_ece(evidence.matrix, k, bins, smoothness)
-    if (rows := evidence.in_clusters) is not None:
-        if smoothness is not None:
-            given: BinsLike | None = default_width(rows.n, checked_smoothness(smoothness, bins))
-        else:
-            given = bins
-        rule = (
-            default_rule(rows.cells, rows.n) if given is None else blind_to_labels(as_rule(given))
-        )
-        return residuals_in(rows, rule, check=False).estimate
-    return squared_ece(evidence.sums, bins=bins, smoothness=smoothness)
+    rows = evidence.in_clusters
+    if rows is None:
+        return squared_ece(evidence.sums, bins=bins, smoothness=smoothness)
+    if smoothness is not None:
+        bins = default_width(rows.n, checked_smoothness(smoothness, bins))
+    rule = default_rule(rows.cells, rows.n) if bins is None else blind_to_labels(as_rule(bins))
+    return residuals_in(rows, rule, check=False).estimate
 
 
-def squared_limits(asked: Asked, *, squared: bool) -> Limits:
+def squared_limits(question: Asked, *, squared: bool) -> Limits:
     """Limits of the l2 error or of its square."""
-    k, bins, smoothness = (asked.options.get(name) for name in ("k", "bins", "smoothness"))
+    k = question.options.get("k")
+    bins = question.options.get("bins")
+    smoothness = question.options.get("smoothness")
     if smoothness is not None and k in (None, 1):
-        bins = default_width(asked.evidence.weight, checked_smoothness(smoothness, bins))
+        bins = default_width(question.evidence.weight, checked_smoothness(smoothness, bins))
         smoothness = None
-    found = _l2_limits(asked, bins, squared=squared, k=k, smoothness=smoothness)
+    limits = _l2_limits(question, bins, squared=squared, k=k, smoothness=smoothness)
     # The typical error is the estimate of its confidence set; its square has a function of its own.
     if squared:
-        return found._replace(value=math.nan, known=False)
-    return found
+        return limits._replace(value=math.nan, known=False)
+    return limits
 
 
 def _l2_limits(
-    asked: Asked, bins: Any, *, squared: bool, k: Any = None, smoothness: Any = None
+    question: Asked, bins: Any, *, squared: bool, k: Any = None, smoothness: Any = None
 ) -> Limits:
     """The score set of `ece_interval`; with zero, its hull."""
-    data = asked.evidence
+    data = question.evidence
     if k in (None, 1) and data.one is None:
         return Limits(note=SEVERAL)
     if data.rows is None and not data.whole:
-        return Limits(
-            note="No interval from sums with weights that are not whole numbers. Pass labels and scores."
+        note = (
+            "No interval from sums with weights that are not whole numbers. Pass labels and scores."
         )
+        return Limits(note=note)
     if isinstance(data.one, Bins):
         part = data.one if bins is None else data.one.coarsen(as_rule(bins))
         assert data.given is not None
-        known: Any = data.given.buckets
-        buckets = None if known is None else known.map(lambda of_bucket: of_bucket.at_means())
+        bins = Distinct()
+        buckets: Any = data.given.buckets
+        if buckets is not None:
+            bins = Edges(part.edges)
+            buckets = buckets.map(lambda bucket: bucket.at_means())
         data = Evidence.of_sums(Tally("binary", (part.at_means(),), None, buckets))
-        bins = Distinct() if buckets is None else Edges(part.edges)
-    settings: Any = {
-        "smoothness": smoothness,
-        "level": asked.level,
-        "squared": squared,
-        "seed": asked.seed,
-    }
-    found = quietly(interval_of, data, k=k, bins=bins, **settings)
-    low, high = found.hull
-    above = not found.includes_zero and low == 0
+    interval = quietly(
+        interval_of,
+        data,
+        k=k,
+        bins=bins,
+        smoothness=smoothness,
+        level=question.level,
+        squared=squared,
+        seed=question.seed,
+    )
+    low, high = interval.hull
     return Limits(
-        low,
-        high,
-        f"test inversion (score), {found.bins}",
-        note=found.note,
-        value=found.estimate,
+        low=low,
+        high=high,
+        method=f"test inversion (score), {interval.bins}",
+        note=interval.note,
+        value=interval.estimate,
         known=True,
-        low_open=above,
+        low_open=not interval.includes_zero and low == 0,
     )

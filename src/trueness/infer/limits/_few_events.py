@@ -64,7 +64,7 @@ class JudgedRows:
 
 
 def expected_events(p: Floats, share: Floats) -> float:
-    """The rarer label's expected number among the human rows; the labels themselves are not looked at."""
+    """The rarer label's expected number among the human rows, from the scores alone."""
     mean = float(share @ p)
     return min(mean, 1 - mean) / float(share @ share)
 
@@ -75,7 +75,10 @@ def judge_weight(events: float) -> float:
 
 
 class JudgeLaw:
-    """What the judge says given the score: a few classes, and the probability of each, from all rows."""
+    """What the judge says given the score: a few classes and the probability of each.
+
+    All rows are used.
+    """
 
     def __init__(self, rows: JudgedRows) -> None:
         values, code = np.unique(rows.judge, return_inverse=True)
@@ -105,8 +108,8 @@ class JudgeLaw:
         design = np.column_stack([np.ones(size), pooled])
         weights = np.tile(weight, (cuts, 1))
         line = ridge_logistic(design, weights, events.reshape(cuts, size), np.zeros(2), _PRIOR)
-        found = expit(line @ np.vstack([np.ones(p.size), x]))
-        return np.asarray(np.minimum.accumulate(found, axis=0))
+        exceeds = expit(line @ np.vstack([np.ones(p.size), x]))
+        return np.asarray(np.minimum.accumulate(exceeds, axis=0))
 
     @property
     def centred(self) -> Floats:
@@ -114,7 +117,10 @@ class JudgeLaw:
         return np.asarray(self.values[self.code] - self.mean)
 
     def sensitivity(self, p: Floats, sign: float) -> Floats:
-        """The largest slope of the event probability over the judge that keeps it in [0, 1] and its mean at the score."""
+        """The largest slope of the event probability over the judge.
+
+        It keeps the probability in [0, 1], and its mean at the score.
+        """
         below = np.maximum(self.mean - self.values[0], 1e-12)
         above = np.maximum(self.values[-1] - self.mean, 1e-12)
         if sign > 0:
@@ -133,8 +139,9 @@ class _Statistic:
     """The blended sums of every cell, for one or many sets of labels of humans and judge."""
 
     def __init__(self, rows: JudgedRows, law: JudgeLaw, cell: Ints) -> None:
-        p, known = rows.p, rows.known
-        self.known = known
+        p = rows.p
+        labelled = rows.known
+        self.known = labelled
         self.first = np.flatnonzero(np.diff(cell, prepend=-1))
         self.size = p.size
         self.weight = judge_weight(expected_events(p, rows.share))
@@ -150,21 +157,23 @@ class _Statistic:
             spread * slope / scale[3],
             np.full(p.size, 1 / scale[4]),
         ]
-        self.share = rows.share[known]
-        self.p = p[known]
-        self.inside: Floats = (cell[known][:, None] == np.arange(cell[-1] + 1)).astype(np.float64)
+        self.share = rows.share[labelled]
+        self.p = p[labelled]
+        inside = cell[labelled][:, None] == np.arange(cell[-1] + 1)
+        self.inside: Floats = inside.astype(np.float64)
         self.forms = _forms(rows, cell)
 
     def values(self, judge: Floats, y: Floats) -> Floats:
-        """The statistic of each set of labels: the judge's of all rows, and the humans' of theirs."""
+        """The statistic of each set of labels: the judge's of all rows, the humans' of theirs."""
         judge = judge - self.centre
         fixed = np.array([np.add.reduceat(column, self.first) for column in self.fixed])
         drawn = np.array(
             [np.add.reduceat(judge * column, self.first, axis=1) for column in self.by_judge]
         )
-        known = judge[:, self.known]
-        constant = [np.broadcast_to(column[self.known], known.shape) for column in self.fixed]
-        varying = [known * column[self.known] for column in self.by_judge]
+        labelled_judge = judge[:, self.known]
+        shape = labelled_judge.shape
+        constant = [np.broadcast_to(column[self.known], shape) for column in self.fixed]
+        varying = [labelled_judge * column[self.known] for column in self.by_judge]
         x = np.stack([*constant, *varying], axis=2)
         u = y - self.p
         weight = self.share * self.share.size
@@ -175,17 +184,20 @@ class _Statistic:
         inverse = np.linalg.solve(square, x.transpose(0, 2, 1))
         leverage = weight * (x * inverse.transpose(0, 2, 1)).sum(axis=2)
         # The residual that a fit without the row would leave.
-        left = (u - fit) / (1 - leverage)
+        residual = (u - fit) / (1 - leverage)
         lead = beta[:, :2] @ fixed + np.einsum("bk,kbc->bc", beta[:, 2:], drawn)
-        lead += (u - left - fit) @ self.inside
-        with_judge = lead / self.size + (left * self.share) @ self.inside
+        lead += (u - residual - fit) @ self.inside
+        with_judge = lead / self.size + (residual * self.share) @ self.inside
         alone = (u * self.share) @ self.inside
         blended = self.weight * with_judge + (1 - self.weight) * alone
         return np.asarray(((blended @ self.forms.T) ** 2).sum(axis=1))
 
 
 def _forms(rows: JudgedRows, cell: Ints) -> Floats:
-    """Mean gap, slope and cumulative sums from both ends, each of unit variance for calibrated humans alone."""
+    """Mean gap, slope and cumulative sums from both ends.
+
+    Each has unit variance for calibrated humans alone.
+    """
     size = np.bincount(cell)
     share = size / cell.size
     variance = np.bincount(cell, rows.p * (1 - rows.p)) / cell.size / rows.units
@@ -195,9 +207,10 @@ def _forms(rows: JudgedRows, cell: Ints) -> Floats:
     ends = np.vstack([root * triangle, root * triangle.T])
     slope = np.bincount(cell, np.clip(logit(rows.p), -_STEEPEST, _STEEPEST)) / size
     slope = slope - variance @ slope / variance.sum()
-    forms = (ends, np.ones((1, size.size)), slope[None, :])
-    totals = [max(float((form**2 @ variance).sum()), 1e-300) for form in forms]
-    scaled = [form / math.sqrt(total) for form, total in zip(forms, totals, strict=True)]
+    scaled = []
+    for form in (ends, np.ones((1, size.size)), slope[None, :]):
+        total = float((form**2 @ variance).sum())
+        scaled.append(form / math.sqrt(max(total, 1e-300)))
     return np.vstack(scaled)
 
 
@@ -209,21 +222,22 @@ def redrawn_pvalue(rows: JudgedRows, law: JudgeLaw, cell: Ints, rng: np.random.G
     strongly the two go together.
     """
     statistic = _Statistic(rows, law, cell)
-    known = rows.known
-    p, share = rows.p[known], rows.share[known]
-    together = float(share @ ((rows.y[known] - p) * law.centred[known]))
-    most = law.sensitivity(rows.p, together)[known]
-    possible = float(share @ (most * law.variance[known]))
+    labelled = rows.known
+    p = rows.p[labelled]
+    share = rows.share[labelled]
+    together = float(share @ ((rows.y[labelled] - p) * law.centred[labelled]))
+    steepest = law.sensitivity(rows.p, together)[labelled]
+    possible = float(share @ (steepest * law.variance[labelled]))
     strength = min(abs(together) / possible, 1.0) if possible > 0 else 0.0
-    slope = math.copysign(strength, together) * most
-    observed = statistic.values(law.values[law.code][None, :], rows.y[known][None, :])[0]
+    slope = math.copysign(strength, together) * steepest
+    observed = statistic.values(law.values[law.code][None, :], rows.y[labelled][None, :])[0]
     draws = _DRAWS if rows.p.size <= _MANY_ROWS else _FEW_DRAWS
     block = max(1, _ENTRIES // rows.p.size)
     reached = 0
     for start in range(0, draws, block):
         number = min(block, draws - start)
         judge = law.draw(rng.random((number, rows.p.size)))
-        chance = np.clip(p + slope * (judge[:, known] - law.mean[known]), 0.0, 1.0)
+        chance = np.clip(p + slope * (judge[:, labelled] - law.mean[labelled]), 0.0, 1.0)
         y = (rng.random(chance.shape) < chance).astype(np.float64)
         # Equal sets of labels have equal values, up to rounding.
         reached += int((statistic.values(judge, y) >= observed * (1 - 1e-9)).sum())
@@ -252,21 +266,29 @@ class BlendedRate:
 
 
 def blended_rate(rows: JudgedRows, law: JudgeLaw) -> BlendedRate:
-    """The mean label, with the judge less its mean at the score as a control variate, shrunk twice."""
-    known = rows.known
-    share, f = rows.share[known], law.centred[known]
-    u = rows.y[known] - rows.p[known]
-    rate = float(share @ rows.y[known])
+    """The mean label, with the judge as a control variate that is shrunk twice.
+
+    The judge enters less its mean at the score.
+    """
+    labelled = rows.known
+    share = rows.share[labelled]
+    f = law.centred[labelled]
+    u = rows.y[labelled] - rows.p[labelled]
+    rate = float(share @ rows.y[labelled])
     n = rows.units
     weight = judge_weight(n * min(rate, 1 - rate))
-    products, squares = share * f * u, share * f**2
-    together, total = float(products.sum()), float(squares.sum())
+    products = share * f * u
+    squares = share * f**2
+    together = float(products.sum())
+    total = float(squares.sum())
     slope = weight * together / total if total > 0 else 0.0
-    others = total - squares
-    usable = others > 1e-12 * total
-    without = np.where(usable, weight * (together - products) / np.where(usable, others, 1.0), 0.0)
+    # The slope for a labelled row leaves out that row.
+    rest_squares = total - squares
+    usable = rest_squares > 1e-12 * total
+    rest_products = weight * (together - products)
+    without = np.where(usable, rest_products / np.where(usable, rest_squares, 1.0), 0.0)
     of_rows = np.full(rows.p.size, slope)
-    of_rows[known] = without
+    of_rows[labelled] = without
     value = float(rows.p.mean() + (of_rows * law.centred).mean() + share @ (u - without * f))
     value = min(max(value, 0.0), 1.0)
     near = min(max(value, 0.5 / n), 1 - 0.5 / n)

@@ -1,6 +1,7 @@
 """`judge`: the record of a judge beside human labels, and whether it may replace them."""
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from trueness._input.arguments import checked_fraction
-from trueness._input.columns import column
+from trueness._input.columns import LEAVE_OUT, column
 from trueness._input.sample import refuse_shuffled_index
 from trueness._input.segment_columns import SegmentColumn, read_by
 from trueness._input.zero_one import zero_one
@@ -52,9 +53,9 @@ def judge(
     by: ArrayLike | None = None,
     cluster: ArrayLike | None = None,
     level: float = 0.95,
-    pos_label: Any = None,
+    pos_label: Hashable | None = None,
 ) -> Judge:
-    r"""The record of a judge: how often it agrees with people, where it errs, whether it may replace them.
+    r"""The record of a judge: how often it agrees with people, and whether it may replace them.
 
     Parameters
     ----------
@@ -115,13 +116,13 @@ def judge(
     """
     level = checked_fraction(level, "level")
     margin = None if within is None else checked_fraction(within, "within")
-    table = _read(y_human, judge, cluster, pos_label)
-    _warn_of_selection(table)
-    found = _record(table, margin, level)
+    rows = _read(y_human, judge, cluster, pos_label)
+    _warn_of_selection(rows)
+    record = _record(rows, margin, level)
     if by is None:
-        return found
-    columns = read_by(by, y_human, np.ones(table.judge.size, bool))
-    return _with_segments(found, table, columns, margin, level)
+        return record
+    columns = read_by(by, y_human, np.ones(rows.judge.size, bool))
+    return _with_segments(record, rows, columns, margin, level)
 
 
 @dataclass(frozen=True)
@@ -136,31 +137,41 @@ class _Rows:
 
     @property
     def known(self) -> Bools:
+        """Which rows have a human label."""
         return ~np.isnan(self.human)
 
-    def at(self, some: Bools) -> "_Rows":
+    def at(self, place: Bools) -> "_Rows":
         """Some of the rows."""
         return _Rows(
-            self.human[some],
-            self.judge[some],
-            self.repeats[some],
-            None if self.cluster is None else self.cluster[some],
+            human=self.human[place],
+            judge=self.judge[place],
+            repeats=self.repeats[place],
+            cluster=None if self.cluster is None else self.cluster[place],
         )
 
 
 def _read(y_human: ArrayLike, judge: ArrayLike, cluster: Any, pos_label: Any) -> _Rows:
+    """The labels of humans and judge as 0 and 1, checked."""
     refuse_shuffled_index(y_human, {"judge": judge})
     human = zero_one(y_human, "y_human", gaps=True, pos_label=pos_label)
     if not np.isfinite(human).any():
         raise InputError("y_human", "must have a label in at least one row", "got none")
-    given = column(judge, "judge")
-    if given.values.ndim == 2 and given.values.shape[1] == 0:
+    judge_columns = column(judge, "judge")
+    if judge_columns.values.ndim == 2 and judge_columns.values.shape[1] == 0:
         raise InputError("judge", "must have at least one column", "it has none")
-    columns: list[Any] = list(given.values.T) if given.values.ndim == 2 else [judge]
+    columns: list[Any] = list(judge_columns.values.T) if judge_columns.values.ndim == 2 else [judge]
     remedy = "Scores need a cut first, such as `score >= 0.5`."
     repeats = [
-        zero_one(each, "judge", human.size, gaps=i > 0, pos_label=pos_label, remedy=remedy)
-        for i, each in enumerate(columns)
+        zero_one(
+            judgements,
+            "judge",
+            human.size,
+            gaps=i > 0,
+            pos_label=pos_label,
+            remedy=remedy,
+            if_missing=LEAVE_OUT,
+        )
+        for i, judgements in enumerate(columns)
     ]
     codes = None
     if cluster is not None:
@@ -172,17 +183,17 @@ def _read(y_human: ArrayLike, judge: ArrayLike, cluster: Any, pos_label: Any) ->
 
 def _warn_of_selection(rows: _Rows) -> None:
     """Warn if the judge's labels differ between rows with and without a human label."""
-    known = rows.known
-    here = rows.judge[known]
-    others = rows.judge[~known]
-    if others.size == 0:
+    has_label = rows.known
+    here = rows.judge[has_label]
+    without_label = rows.judge[~has_label]
+    if without_label.size == 0:
         return
     pooled = float(rows.judge.mean())
-    variance = pooled * (1 - pooled) * (1 / here.size + 1 / others.size)
+    variance = pooled * (1 - pooled) * (1 / here.size + 1 / without_label.size)
     unit = rows_per_unit(rows.judge - pooled, rows.cluster, 0.95)
     if variance == 0:
         return
-    z = abs(float(here.mean() - others.mean())) / math.sqrt(variance * unit)
+    z = abs(float(here.mean() - without_label.mean())) / math.sqrt(variance * unit)
     pvalue = 2 * float(ndtr(-z))
     if pvalue < _SELECTED:
         text = (
@@ -192,6 +203,7 @@ def _warn_of_selection(rows: _Rows) -> None:
 
 
 def _record(rows: _Rows, margin: float | None, level: float) -> Judge:
+    """The record of these rows, without segments."""
     labelled = rows.at(rows.known)
     y = labelled.human
     j = labelled.judge
@@ -219,6 +231,7 @@ def _record(rows: _Rows, margin: float | None, level: float) -> Judge:
 
 
 def _estimate(name: str, value: float, limits: Limits, n: int, level: float) -> Estimate:
+    """An estimate with the definition of its name."""
     return Estimate(
         measure=name,
         value=value,
@@ -249,9 +262,15 @@ def _kappa(rows: _Rows, level: float) -> Estimate:
     """Quantiles of kappa under the posterior of the table, with the same draws for every table."""
     y = rows.human
     j = rows.judge
-    counts = np.array(
-        [((y == a) & (j == b)).sum() for a in (1, 0) for b in (1, 0)], dtype=np.float64
+    events = y == 1
+    judged_events = j == 1
+    cells = (
+        events & judged_events,
+        events & ~judged_events,
+        ~events & judged_events,
+        ~events & ~judged_events,
     )
+    counts = np.array([cell.sum() for cell in cells], dtype=np.float64)
     value = float(_kappa_of(counts / y.size))
     if rows.cluster is not None:
         counts = counts / rows_per_unit(_kappa_influence(y, j), rows.cluster, level)
@@ -261,21 +280,24 @@ def _kappa(rows: _Rows, level: float) -> Estimate:
     if counts[1] + counts[2] == 0:
         high = 1.0
     if not math.isnan(value):
-        low, high = min(low, value), max(high, value)
+        low = min(low, value)
+        high = max(high, value)
     limits = Limits(low, high, "Dirichlet posterior")
     return _estimate("kappa", value, limits, y.size, level)
 
 
 def _drawn_kappas(shape: Floats) -> Floats:
+    """Kappas of tables drawn from a Dirichlet distribution."""
     gammas = stream(0, "resample").standard_gamma(shape, (_DRAWS, 4))
     return np.asarray(_kappa_of((gammas / gammas.sum(axis=1, keepdims=True)).T))
 
 
 def _kappa_of(shares: Floats) -> Any:
-    """Kappa of the shares of rows that both, people alone, the judge alone or nobody calls events."""
-    both, human, judge, neither = shares
-    agree = both + neither
-    by_chance = (both + human) * (both + judge) + (neither + human) * (neither + judge)
+    """Kappa of the shares of rows that are events by both, by people, by the judge, by nobody."""
+    by_both, by_human, by_judge, by_nobody = shares
+    agree = by_both + by_nobody
+    both_events = (by_both + by_human) * (by_both + by_judge)
+    by_chance = both_events + (by_nobody + by_human) * (by_nobody + by_judge)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(by_chance < 1, (agree - by_chance) / (1 - by_chance), np.nan)
 
@@ -292,7 +314,7 @@ def _kappa_influence(y: Floats, j: Floats) -> Floats:
 
 
 def _bias(rows: _Rows, margin: float | None, level: float) -> tuple[Estimate, float | None]:
-    """The paired difference of both rates, and the p-value of the hypothesis that it is too large."""
+    """The paired difference of both rates, and the p-value of "it is too large"."""
     signs = rows.judge - rows.human
     n = signs.size
     more = int((signs > 0).sum())
@@ -321,9 +343,10 @@ def _bias(rows: _Rows, margin: float | None, level: float) -> tuple[Estimate, fl
 def _replaces(
     bias: Estimate, margin: float | None, pvalue: float | None, level: float
 ) -> bool | None:
+    """Whether the judge may replace people; None if the rows do not decide it."""
     if margin is None or pvalue is None:
         return None
-    if pvalue <= 1 - level:
+    if pvalue <= Level(level).alpha:
         return True
     if bias.low > margin or bias.high < -margin:
         return False
@@ -333,26 +356,26 @@ def _replaces(
 def _event_rate(rows: _Rows, labelled: _Rows, level: float) -> Estimate:
     """Human labels, corrected by the judge's labels of all rows."""
     n_all = rows.judge.size
-    found = judged_rate(labelled.human, labelled.judge, float(rows.judge.mean()), n_all)
+    rate = judged_rate(labelled.human, labelled.judge, float(rows.judge.mean()), n_all)
     residual = labelled.human - labelled.human.mean()
     unit = rows_per_unit(residual, labelled.cluster, level)
-    low, high = found._replace(rows=found.rows / unit).limits(level)
+    low, high = rate._replace(rows=rate.rows / unit).limits(level)
     limits = Limits(low, high, "prediction-powered, effective Clopper-Pearson")
-    return _estimate("event rate", found.value, limits, labelled.human.size, level)
+    return _estimate("event rate", rate.value, limits, labelled.human.size, level)
 
 
 def _repeatability(rows: _Rows, level: float) -> Estimate | None:
     """The share of agreeing pairs of judgements of a row, averaged over rows with two or more."""
     judgements = np.isfinite(rows.repeats).sum(axis=1)
-    some = judgements > 1
-    if not some.any():
+    repeated = judgements > 1
+    if not repeated.any():
         return None
-    times = judgements[some].astype(np.float64)
-    events = np.nansum(rows.repeats[some], axis=1)
-    others = times - events
+    times = judgements[repeated].astype(np.float64)
+    events = np.nansum(rows.repeats[repeated], axis=1)
+    non_events = times - events
     pairs = times * (times - 1)
-    agree = (events * (events - 1) + others * (others - 1)) / pairs
-    cluster = None if rows.cluster is None else rows.cluster[some]
+    agree = (events * (events - 1) + non_events * (non_events - 1)) / pairs
+    cluster = None if rows.cluster is None else rows.cluster[repeated]
     value = float(agree.mean())
     if (times == 2).all():
         units = agree.size / rows_per_unit(agree - value, cluster, level)
@@ -382,7 +405,7 @@ def _with_segments(
 ) -> Judge:
     """The record of each segment, and how far its bias lies from that of the other rows."""
     total = sum(len(segmented.values) for segmented in columns)
-    own = 1 - (1 - level) / total
+    segment_level = 1 - (1 - level) / total
     segments = {}
     differences = {}
     for segmented in columns:
@@ -391,11 +414,11 @@ def _with_segments(
             if not (inside & rows.known).any():
                 continue
             name = segmented.rule(i)
-            segments[name] = _record(rows.at(inside), margin, own)
+            segment = _record(rows.at(inside), margin, segment_level)
+            segments[name] = segment
             if (~inside & rows.known).any():
-                differences[name] = _difference(
-                    segments[name].bias, _record(rows.at(~inside), margin, own).bias
-                )
+                elsewhere = _record(rows.at(~inside), margin, segment_level)
+                differences[name] = _difference(segment.bias, elsewhere.bias)
     return replace(whole, segments=segments, differences=differences)
 
 

@@ -1,4 +1,7 @@
-"""A rate from few human labels and a judge's labels of many rows, as cautious as its few events demand."""
+"""A rate from few human labels and a judge's labels of many rows.
+
+It is as cautious as its few events demand.
+"""
 
 from typing import NamedTuple
 
@@ -29,17 +32,18 @@ class JudgedRate(NamedTuple):
         return float(low), float(high)
 
     def below(self, rate: float) -> float:
-        """P-value of the hypothesis that the rate is `rate` or more: P(Bin(rows, rate) ≤ events)."""
+        """P-value of "the rate is `rate` or more": P(Bin(rows, rate) ≤ events)."""
         events = self.value * self.rows
         return float(betainc(max(self.rows - events, 1e-9), events + 1, 1 - rate))
 
 
 def judged_rate(y: Floats, judge: Floats, judge_mean: float, n_all: int) -> JudgedRate:
-    r"""The rate of events from human labels `y`, the judge's of the same rows, and its mean over all.
+    r"""The rate of events from human labels `y` and the labels of a judge.
 
-    The prediction-powered mean :math:`\bar Y + \lambda (\bar J_N - \bar J_n)`, where λ is the slope
-    of the labels on the judge, for each row without it, times :math:`w = E / (E + 3)` with E the
-    rarer label's number. What it gains in variance counts with the weight w, too.
+    `judge` holds the judge's labels of the same rows, `judge_mean` their mean over all rows. The
+    prediction-powered mean :math:`\bar Y + \lambda (\bar J_N - \bar J_n)`, where λ is the slope of
+    the labels on the judge, for each row without it, times :math:`w = E / (E + 3)` with E the rarer
+    label's number. What it gains in variance counts with the weight w, too.
     """
     n = y.size
     rarer = min(float(y.sum()), float(n - y.sum()))
@@ -60,7 +64,7 @@ def judged_rate(y: Floats, judge: Floats, judge_mean: float, n_all: int) -> Judg
 def judged_rate_at(
     y: Floats, judge: Floats, judge_mean: float, n_all: int, rate: float
 ) -> JudgedRate:
-    """The same for a test whether the rate is `rate`, whose variance is that of the hypothesis."""
+    """The rate for a test whether it is `rate`: its variance is that of the hypothesis."""
     n = y.size
     events = float(y.sum())
     expected = min(n * rate, events)
@@ -75,6 +79,7 @@ def judged_rate_at(
 
 
 def _covariance(a: Floats, b: Floats) -> float:
+    """The covariance, divided by the number of rows."""
     return float(((a - a.mean()) * (b - b.mean())).mean())
 
 

@@ -1,6 +1,6 @@
 """Confidence limits of any measure: what they are made from and what they may depend on.
 
-Bootstrap limits.
+Bootstrap limits are here, too.
 """
 
 import math
@@ -25,8 +25,8 @@ from trueness.infer.interval._resampling import basic_interval
 
 SEVERAL = "No interval: the value is a mean over classes, which depend on each other."
 BIASED = (
-    "No valid interval is known, since the value is biased upwards and a bootstrap would miss the truth near zero. "
-    "Compare the value with its noise floor."
+    "No valid interval is known, since the value is biased upwards and a bootstrap would miss the "
+    "truth near zero. Compare the value with its noise floor."
 )
 
 Options: TypeAlias = dict[str, Any]
@@ -43,7 +43,7 @@ class Limits(NamedTuple):
     value: float = math.nan
     """The value, where it comes with the limits."""
     known: bool = False
-    """Whether the measure itself need not be asked for its value."""
+    """Whether `value` is that of the measure, which then need not be computed."""
     where: str = ""
     """The rows that decide the value, if it is that of a single bin."""
     low_open: bool = False
@@ -52,7 +52,7 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True)
 class Asked:
-    """A measure asked of evidence: all that its limits may depend on."""
+    """A measure of evidence: all that its limits may depend on."""
 
     evidence: Evidence
     measure: Callable[[Evidence], float]
@@ -84,23 +84,27 @@ biased = no_limits(BIASED)
 
 def of_one(
     limits: Callable[[Any, float, ClusteredRows | None], Limits],
-    asked: Asked,
+    question: Asked,
     *,
     bins: bool = False,
 ) -> Limits:
-    """Limits from the sums of the only score of each row, per distinct score or perhaps per bin, and its clusters."""
-    sums = asked.evidence.one
+    """Limits from sums of one score per row, and its clusters.
+
+    The sums are those of distinct scores or, if the limits take `bins`, of bins.
+    """
+    sums = question.evidence.one
     if sums is None or (isinstance(sums, Bins) and not bins):
         return Limits(note=SEVERAL)
-    return limits(sums, asked.level, asked.evidence.in_clusters)
+    return limits(sums, question.level, question.evidence.in_clusters)
 
 
-def limits_or_note(limits: LimitsOf, asked: Asked) -> Limits:
+def limits_or_note(limits: LimitsOf, question: Asked) -> Limits:
     """The limits; where these rows do not allow any, a note that says why."""
     try:
-        return limits(asked)
+        return limits(question)
     except InputError as reason:
-        return Limits(note=f"No interval: {str(reason)[:1].lower()}{str(reason)[1:]}")
+        text = str(reason)
+        return Limits(note=f"No interval: {text[:1].lower()}{text[1:]}")
 
 
 def wald_limits(
@@ -115,31 +119,31 @@ def wald_limits(
 _RESAMPLES = 999
 
 
-def bootstrap_limits(function: Callable[[Any], float], asked: Asked) -> Limits:
+def bootstrap_limits(function: Callable[[Any], float], question: Asked) -> Limits:
     """Limits reflected about the value: 2 · value − quantiles of the resampled values.
 
     They make up for a bias that is the same for rows and resamples, as percentile limits do not.
     """
-    value = asked.value
-    draw = _resampler(asked.evidence, stream(asked.seed, "resample"))
+    value = question.value
+    draw = _resampler(question.evidence, stream(question.seed, "resample"))
     if draw is None:
-        return Limits(
-            note="No bootstrap: these sums do not keep the rows apart. Pass labels and scores."
-        )
+        note = "No bootstrap: these sums do not keep the rows apart. Pass labels and scores."
+        return Limits(note=note)
     drawn = np.array([float(quietly(function, draw())) for _ in range(_RESAMPLES)])
-    known = drawn[~np.isnan(drawn)]
-    if known.size < 2 or math.isnan(value):
+    defined = drawn[~np.isnan(drawn)]
+    if defined.size < 2 or math.isnan(value):
         return Limits(note="No bootstrap: the measure is undefined for the resampled rows.")
-    low, high = basic_interval(value, known, asked.level)
-    what = "clusters" if asked.evidence.dependent else "rows"
-    return Limits(low, high, f"basic bootstrap of {what}", float(known.std(ddof=1)))
+    low, high = basic_interval(value, defined, question.level)
+    units = "clusters" if question.evidence.dependent else "rows"
+    return Limits(low, high, f"basic bootstrap of {units}", float(defined.std(ddof=1)))
 
 
 def _resampler(evidence: Evidence, rng: np.random.Generator) -> Callable[[], Tally] | None:
     """A function that resamples clusters, or rows of whole weights, as a tally."""
     tally = evidence.tally
     rows = evidence.in_clusters
-    sample, codes = (None, None) if rows is None else (rows.top, rows.cluster)
+    sample = None if rows is None else rows.top
+    codes = None if rows is None else rows.cluster
     if evidence.view == "classwise" and evidence.rows is not None:
         sample = evidence.matrix
         codes = None
@@ -154,11 +158,11 @@ def _resampler(evidence: Evidence, rng: np.random.Generator) -> Callable[[], Tal
 
         def of_sample() -> Tally:
             n = len(groups) or sample.y.size
-            some = rng.integers(0, n, n)
-            some = np.concatenate([groups[i] for i in some]) if groups else some
-            cells = tally_of(
-                sample.at(some, None if sample.w is None else sample.w[some]), "classwise"
-            ).parts
+            place = rng.integers(0, n, n)
+            if groups:
+                place = np.concatenate([groups[i] for i in place])
+            weight = None if sample.w is None else sample.w[place]
+            cells = tally_of(sample.at(place, weight), "classwise").parts
             return Tally(tally.kind, cells, tally.classes)
 
         return of_sample
@@ -169,8 +173,8 @@ def _resampler(evidence: Evidence, rng: np.random.Generator) -> Callable[[], Tal
     n = int(cells.weight.sum())
 
     def rows_of_cells() -> Tally:
-        events, others = np.split(rng.multinomial(n, counts / counts.sum()), 2)
-        weight = events + others
+        events, non_events = np.split(rng.multinomial(n, counts / counts.sum()), 2)
+        weight = events + non_events
         kept = weight > 0
         part = Cells(cells.score[kept], weight[kept], weight[kept], events[kept])
         return Tally(tally.kind, (part,), tally.classes)

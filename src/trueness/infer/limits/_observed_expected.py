@@ -1,7 +1,7 @@
 """Confidence limits for observed divided by expected events."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,12 +30,13 @@ def ratio_limits(
 
     Clopper-Pearson limits of the event rate with an effective number of rows (Korn and Graubard
     1998), divided by the mean score. The effective number is :math:`r(1 - r)/\hat v`, where
-    :math:`r` is the rate and :math:`\hat v` its variance within up to ten strata of the scores: scores that separate the labels leave less to chance than one
-    rate for all rows would. A pseudo-row per stratum keeps :math:`\hat v` away from 0, and for
-    unweighted rows :math:`\hat v` is never above the binomial variance. For clusters, :math:`\hat
-    v` is the variance of cluster sums and the effective number is reduced for Student's t. If all
-    labels are equal, the effective number is that of the rows (weights: of rows of equal weight;
-    clusters: of clusters of equal size).
+    :math:`r` is the rate and :math:`\hat v` its variance within up to ten strata of the scores:
+    scores that separate the labels leave less to chance than one rate for all rows would. A
+    pseudo-row per stratum keeps :math:`\hat v` away from 0, and for unweighted rows :math:`\hat v`
+    is never above the binomial variance. For clusters, :math:`\hat v` is the variance of cluster
+    sums and the effective number is reduced for Student's t. If all labels are equal, the effective
+    number is that of the rows (weights: of rows of equal weight; clusters: of clusters of equal
+    size).
 
     E. L. Korn and B. I. Graubard, Confidence intervals for proportions with small expected number
     of positive counts estimated from survey data, Survey Methodology 24 (1998), 193-201.
@@ -44,7 +45,10 @@ def ratio_limits(
 
 
 class EffectiveEvents(NamedTuple):
-    """Everything about the interval but its level: O/E, and the rate with the number of rows it is worth."""
+    """Everything about the interval but its level.
+
+    O/E, and the rate with the number of rows it is worth.
+    """
 
     value: float
     rate: float
@@ -74,20 +78,20 @@ class EffectiveEvents(NamedTuple):
         method = "Clopper-Pearson, effective number of rows"
         if self.mean_score == 0:
             return Limits(self.value, self.value, method, value=self.value)
-        unknown = self.rate in (0, 1)
-        if unknown:
-            error = math.nan
-        else:
+        error = math.nan
+        if 0 < self.rate < 1:
             error = math.sqrt(self.rate * (1 - self.rate) / self.rows) / self.mean_score
         low = 0.0
         high = 1.0
         if self.freedom > 0:
             size = self.rows / t_over_normal(tail, self.freedom) ** 2
-            low, high = (
-                float(end) for end in clopper_pearson(self.rate * size, size, 1 - 2 * tail)
-            )
+            low, high = map(float, clopper_pearson(self.rate * size, size, 1 - 2 * tail))
         return Limits(
-            low / self.mean_score, high / self.mean_score, method, error, value=self.value
+            low=low / self.mean_score,
+            high=high / self.mean_score,
+            method=method,
+            standard_error=error,
+            value=self.value,
         )
 
 
@@ -101,7 +105,8 @@ class _Strata:
         cells = sums.at_means()
         self.score = cells.score
         self.whole = cells.whole
-        weight, (squares, event_squares) = cells.weight.astype(np.float64), cells.square_sums
+        weight = cells.weight.astype(np.float64)
+        squares, event_squares = cells.square_sums
         self.expected = float((weight * self.score).sum())
         self.total = float(weight.sum())
         # A frequency counts its rows, another weight the rows of equal weight that it is worth.
@@ -110,32 +115,30 @@ class _Strata:
         size = max(1, min(bearable, _MOST_STRATA))
         middle = np.cumsum(weight) - weight / 2
         self.number: Ints = np.minimum((middle / self.total * size).astype(np.int64), size - 1)
-        columns = (
-            weight,
-            cells.events,
-            weight if self.whole else cells.count,
-            squares,
-            event_squares,
-        )
-        each = (
-            np.asarray(np.bincount(self.number, column, size), np.float64) for column in columns
-        )
-        self.weight, self.events, self.count, self.squares, self.event_squares = each
+
+        def by_stratum(values: Any) -> Floats:
+            return np.asarray(np.bincount(self.number, values, size), np.float64)
+
+        self.weight = by_stratum(weight)
+        self.events = by_stratum(cells.events)
+        self.count = by_stratum(weight if self.whole else cells.count)
+        self.squares = by_stratum(squares)
+        self.event_squares = by_stratum(event_squares)
 
     @property
     def rate(self) -> Floats:
         """The event rate of each stratum."""
-        return np.asarray(
-            np.divide(
-                self.events, self.weight, out=np.zeros_like(self.events), where=self.weight > 0
-            )
-        )
+        empty = np.zeros_like(self.events)
+        return np.asarray(np.divide(self.events, self.weight, out=empty, where=self.weight > 0))
 
 
 def _effective_rows(
     strata: _Strata, rate: float, clustered: ClusteredRows | None
 ) -> tuple[float, float]:
-    """Number of independent, equally weighted rows with the same variance of the rate, and degrees of freedom."""
+    """The number of independent, equally weighted rows with the same variance of the rate.
+
+    The degrees of freedom of that variance come with it.
+    """
     one_class = rate in (0, 1)
     filled = strata.count > 0
     pseudo = rate * (1 - rate) * float((strata.squares[filled] / strata.count[filled]).sum())
@@ -143,10 +146,8 @@ def _effective_rows(
         groups = effective_number(clustered.cluster, clustered.weight)
         if one_class:
             return groups, math.inf
-        number = strata.number[
-            np.clip(np.searchsorted(strata.score, clustered.p), 0, strata.score.size - 1)
-        ]
-        residual = clustered.w * (clustered.y - strata.rate[number])
+        place = np.clip(np.searchsorted(strata.score, clustered.p), 0, strata.score.size - 1)
+        residual = clustered.w * (clustered.y - strata.rate[strata.number[place]])
         variance = variance_of_sum(residual, clustered.cluster) + pseudo
         return strata.total**2 * rate * (1 - rate) / variance, groups - 1
     equal = strata.total**2 / float(strata.squares.sum())

@@ -1,4 +1,4 @@
-"""Default probabilities of grades without defaults, or with hardly any: the most prudent estimate."""
+"""Default probabilities of grades with no defaults or hardly any: the most prudent estimate."""
 
 from collections.abc import Mapping
 from itertools import accumulate
@@ -118,6 +118,7 @@ def pluto_tasche(
 
 
 def _upper_limit(events: int, n: int, level: float, correlation: float) -> float:
+    """The probability at which so few events are just possible at this level."""
     if events == n:
         return 1.0
     if correlation == 0:
@@ -157,6 +158,7 @@ def _read(n: Any, events: Any) -> tuple[tuple[str, ...], tuple[int, ...], tuple[
 
 
 def _whole_numbers(values: Any, name: str) -> tuple[int, ...]:
+    """One whole number of at least 0 per grade, checked."""
     numbers = numeric(column(values, name), name).values
     if numbers.ndim != 1 or not 1 <= numbers.size <= MOST_GRADES:
         demand = f"must be one number per grade, for 1 to {MOST_GRADES:,} grades"

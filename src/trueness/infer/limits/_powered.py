@@ -35,7 +35,7 @@ from trueness.infer.limits._few_events import (
 from trueness.infer.limits._observed_expected import EffectiveEvents
 from trueness.infer.limits._stratified_rate import stratified_rate
 from trueness.results import Estimate, NextLabels, Powered
-from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, RowOptions, WeightType
+from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, Missing, RowOptions, WeightType
 
 _LEAST_LABELS = 10
 _SELECTED = 0.01
@@ -72,7 +72,9 @@ def powered(
     percent: bool = False,
     ignore_index: int | None = None,
 ) -> Powered:
-    r"""Calibration from human labels of some rows and a judge's labels of all, without trust in the judge.
+    r"""Calibration from human labels of some rows and a judge's labels of all.
+
+    The judge is not trusted.
 
     A judge, such as a language model that grades answers, is cheap and wrong in ways that nobody
     knows. Human labels correct it: the better it is, the narrower the limits; a useless judge gives
@@ -149,7 +151,8 @@ def powered(
     the row's cluster, N rows, and human labels of weight :math:`w_i`, the inverse of `human_prob`,
     any mean of :math:`b(p)(Y - p)` is
 
-    .. math:: \frac1N \sum_{i=1}^N b(p_i) (\hat m_i - p_i) + \frac{\sum_i w_i b(p_i) (Y_i - \hat m_i)}{\sum_i w_i} .
+    .. math:: \frac1N \sum_{i=1}^N b(p_i) (\hat m_i - p_i)
+              + \frac{\sum_i w_i b(p_i) (Y_i - \hat m_i)}{\sum_i w_i} .
 
     Errors of :math:`\hat m` cancel, whatever the judge does. Bins have the level
     ``level**(1/bins)``; limits and test are derived in ``docs/methods/powered.md``.
@@ -198,61 +201,45 @@ def powered(
     rule = blind_to_labels(as_rule(EqualMass(5) if bins is None else bins))
     for name in ("kind", "sample_weight"):
         if rows.get(name) is not None:
-            raise InputError(
-                name, "must be left out", "labels of humans and judge are those of single rows"
-            )
+            got = "labels of humans and judge are those of single rows"
+            raise InputError(name, "must be left out", got)
     refuse_shuffled_index(y_human, {"judge": judge, "y_prob": y_prob, "human_prob": human_prob})
-    given = _one_per_row(y_human, "y_human")
-    absent = labels_missing(given)
-    known = np.ones(len(given.values), bool) if absent is None else ~absent
-    demand = (
-        f"must have labels in at least {_LEAST_LABELS} {'rows' if cluster is None else 'clusters'}"
-    )
-    if not known.any():
+    human = _one_per_row(y_human, "y_human")
+    absent = labels_missing(human)
+    has_label = np.ones(len(human.values), bool) if absent is None else ~absent
+    units = "rows" if cluster is None else "clusters"
+    demand = f"must have labels in at least {_LEAST_LABELS} {units}"
+    if not has_label.any():
         raise InputError("y_human", demand, "got none")
-    filled = np.where(known, given.values, _placeholder(given.values[known], rows))
+    filled = np.where(has_label, human.values, _placeholder(human.values[has_label], rows))
     evidence = _evidence(filled, y_prob, cluster, rows)
-    at: Any = evidence.position
-    verdict = _numbers(_judgements(judge, set(filled.tolist()), rows), "judge", known.size, at)
-    weight = known[at] * 1.0
+    position: Any = evidence.position
+    judgements = _judgements(judge, set(filled.tolist()), rows)
+    verdict = _numbers(judgements, "judge", has_label.size, position)
     strata = None
     if isinstance(human_prob, NextLabels):
-        strata = _strata_of(human_prob, known.size)[at]
+        strata = _strata_of(human_prob, has_label.size)[position]
         human_prob = human_prob.human_prob
-    if human_prob is not None:
-        if isinstance(human_prob, Number):
-            each = f"must have one entry per row ({known.size:,})"
-            remedy = "Leave it out if it is the same for all."
-            raise InputError("human_prob", each, "got a number", remedy=remedy)
-        chance = _numbers(human_prob, "human_prob", known.size, at)
-        if (sure := (chance == 1) & ~known[at]).any():
-            refuse_bad(
-                "human_prob",
-                "must be below 1 where no human looked",
-                sure,
-                "values are 1, the first",
-                at,
-            )
-        weight /= chance
-    codes = np.arange(at.size) if evidence.cluster is None else evidence.cluster
-    units = np.unique(codes[known[at]]).size
-    if units < _LEAST_LABELS:
-        raise InputError("y_human", demand, f"got {units}")
+    weight = _label_weights(human_prob, has_label, position)
+    has_label = has_label[position]
+    codes = np.arange(position.size) if evidence.cluster is None else evidence.cluster
+    labelled_units = np.unique(codes[has_label]).size
+    if labelled_units < _LEAST_LABELS:
+        raise InputError("y_human", demand, f"got {labelled_units}")
     p = np.asarray(evidence.sample.p, np.float64)
     y = np.asarray(evidence.sample.y, np.float64)
     if p.max() < _LEAST_SCORE:
-        raise InputError(
-            "y_prob", f"must have a score above {_LEAST_SCORE:g}", f"all {p.size:,} are below"
-        )
-    alone = _Rows(p, y, p, weight / weight.sum(), codes)
+        got = f"all {p.size:,} are below"
+        raise InputError("y_prob", f"must have a score above {_LEAST_SCORE:g}", got)
+    alone = _Rows(p=p, y=y, m=p, share=weight / weight.sum(), cluster=codes)
     by_strata = None
     if strata is not None:
         by_strata = stratified_rate(
-            y, known[at], p, np.clip(verdict, 0, 1), strata, level, evidence.cluster
+            y, has_label, p, np.clip(verdict, 0, 1), strata, level, evidence.cluster
         )
     verdict = verdict - verdict.mean()
-    found = alone._replace(m=p + _correction(alone, verdict))
-    selection = _selection(found, np.column_stack([p, verdict, p * verdict]))
+    powered_rows = alone._replace(m=p + _correction(alone, verdict))
+    selection = _selection(powered_rows, np.column_stack([p, verdict, p * verdict]))
     if selection < _SELECTED:
         text = f"Rows with and without a human label differ in score or judge (p = {selection:.2g})"
         warn(f"{text}: the limits assume a random sample, or `human_prob`.", SelectedRowsWarning)
@@ -262,16 +249,16 @@ def powered(
         judged = JudgedRows.of(p, y, alone.share, verdict)
         law = JudgeLaw(judged)
         pvalue = redrawn_pvalue(judged, law, np.sort(cell), rng)
-        few: BlendedRate | None = blended_rate(judged, law)
+        blended: BlendedRate | None = blended_rate(judged, law)
     else:
-        pvalue = _test(found, cell, rng)
-        few = None
+        pvalue = _test(powered_rows, cell, rng)
+        blended = None
     record = _record(
-        found,
+        powered_rows,
         alone,
         bin_numbers(evidence.sample, rule),
         level,
-        few,
+        blended,
         pvalue=pvalue,
         selection_pvalue=selection,
     )
@@ -288,6 +275,24 @@ def powered(
     return replace(record, event_rate=rate)
 
 
+def _label_weights(human_prob: ArrayLike | None, has_label: Bools, position: Ints) -> Floats:
+    """The weight of the human label of each row, the inverse of its probability; 0 without one."""
+    weight = has_label[position].astype(np.float64)
+    if human_prob is None:
+        return weight
+    if isinstance(human_prob, Number):
+        demand = f"must have one entry per row ({has_label.size:,})"
+        remedy = "Leave it out if it is the same for all."
+        raise InputError("human_prob", demand, "got a number", remedy=remedy)
+    chance = _numbers(human_prob, "human_prob", has_label.size, position)
+    never_left_out = (chance == 1) & ~has_label[position]
+    if never_left_out.any():
+        demand = "must be below 1 where no human looked"
+        refuse_bad("human_prob", demand, never_left_out, "values are 1, the first", position)
+    weight /= chance
+    return weight
+
+
 def _strata_of(labels: NextLabels, n: int) -> Ints:
     """The stratum of each row; the rows must be those that the labels were chosen from."""
     if labels.n != n:
@@ -297,11 +302,11 @@ def _strata_of(labels: NextLabels, n: int) -> Ints:
 
 
 def _one_per_row(values: ArrayLike, name: str) -> Column:
-    """A vector; columns, such as one per class, and single values are refused."""
-    given = column(values, name)
-    shape = given.values.shape
+    """A vector; several columns, such as one per class, and single values are refused."""
+    values_read = column(values, name)
+    shape = values_read.values.shape
     if len(shape) == 1:
-        return given
+        return values_read
     demand = "must have one value per row"
     if not shape:
         raise InputError(name, demand, "got a single number")
@@ -311,18 +316,18 @@ def _one_per_row(values: ArrayLike, name: str) -> Column:
 
 
 def _placeholder(labels: Any, rows: RowOptions) -> Any:
-    """A label for the rows that no human looked at: it is never used, but is read and must not be one to ignore."""
+    """A label for the rows that no human looked at.
+
+    It is never used, but it is read and must not be the label to ignore.
+    """
     ignored = rows.get("ignore_index")
     check_ignore_index(ignored)
-    if (
-        isinstance(labels[0], Number)
-        and rows.get("pos_label") is None
-        and rows.get("labels") is None
-    ):
-        if ignored == 0:
-            return 1
-        return 0
-    return next((label for label in labels if label != ignored), labels[0])
+    is_named = rows.get("pos_label") is not None or rows.get("labels") is not None
+    if is_named or not isinstance(labels[0], Number):
+        return next((label for label in labels if label != ignored), labels[0])
+    if ignored == 0:
+        return 1
+    return 0
 
 
 def _evidence(
@@ -332,59 +337,54 @@ def _evidence(
     try:
         evidence = Evidence.of(labels, y_prob, rows, cluster=cluster)
         if evidence.view != "binary":
-            raise InputError(
-                "y_prob", "must be a vector of probabilities", f"got {evidence.view} scores"
-            )
+            got = f"got {evidence.view} scores"
+            raise InputError("y_prob", "must be a vector of probabilities", got)
         evidence.memory["one class"] = True  # the limits are valid if all human labels are equal
         _ = evidence.sums  # checks every value
     except InputError as error:
-        own = {
-            one: getattr(error, one).replace("y_true", "y_human")
-            for one in ("argument", "demand", "got")
-        }
-        raise error.but(**own) from None
+        raise error.but(
+            argument=error.argument.replace("y_true", "y_human"),
+            demand=error.demand.replace("y_true", "y_human"),
+            got=error.got.replace("y_true", "y_human"),
+        ) from None
     return evidence
 
 
 def _judgements(judge: ArrayLike, human: set[Any], rows: RowOptions) -> Any:
     """Labels in words as 1 for the event and 0 for the other label; nan where there is none."""
-    values = _one_per_row(judge, "judge").values
-    if values.dtype.kind != "U" and not any(isinstance(one, str) for one in values.tolist()):
+    column_values = _one_per_row(judge, "judge").values
+    values = column_values.tolist()
+    is_text = column_values.dtype.kind == "U" or any(isinstance(value, str) for value in values)
+    if not is_text:
         return judge
-    if rows.get("pos_label") is not None:
-        event = rows["pos_label"]
-    else:
+    event = rows.get("pos_label")
+    if event is None:
         event = (rows.get("labels") or [None])[-1]
-    given = {one for one in values.tolist() if one is not None and one == one}
-    if event is None or event not in given | human or len(given | human) > 2:
-        names = ", ".join(map(repr, sorted(given, key=str)[:4]))
+    labels = {value for value in values if value is not None and value == value}  # nan is not
+    if event is None or event not in labels | human or len(labels | human) > 2:
+        names = ", ".join(map(repr, sorted(labels, key=str)[:4]))
         demand = "must hold numbers, or the two labels of `y_human` with `pos_label`"
-        raise InputError(
-            "judge",
-            demand,
-            f"got {names}",
-            remedy="Write 1 for the event and 0 for the other label.",
-        )
-    return [math.nan if one not in given else float(one == event) for one in values.tolist()]
+        remedy = "Write 1 for the event and 0 for the other label."
+        raise InputError("judge", demand, f"got {names}", remedy=remedy)
+    return [float(value == event) if value in labels else math.nan for value in values]
 
 
-def _numbers(values: ArrayLike, name: str, n: int, at: Ints) -> Floats:
-    found = numeric(column(values, name), name)
-    if found.values.shape != (n,):
-        raise InputError(
-            name, f"must have one entry per row ({n:,})", f"got shape {found.values.shape}"
-        )
-    numbers = np.where(np.False_ if found.missing is None else found.missing, np.nan, found.values)[
-        at
-    ]
-    judged = name == "judge"
-    bad = ~(np.abs(numbers) < 1e100 if judged else (numbers > 0) & (numbers <= 1))
-    if bad.any():
-        if judged:
-            demand = "must be a number within ±1e100 in every row"
-        else:
-            demand = "must lie above 0 and at most at 1"
-        refuse_bad(name, demand, bad, "values are missing or outside, the first", at)
+def _numbers(values: ArrayLike, name: str, n: int, position: Ints) -> Floats:
+    """Scores of a judge, or probabilities, of the rows at these positions."""
+    entered = numeric(column(values, name), name)
+    if entered.values.shape != (n,):
+        got = f"got shape {entered.values.shape}"
+        raise InputError(name, f"must have one entry per row ({n:,})", got)
+    missing = np.False_ if entered.missing is None else entered.missing
+    numbers = np.where(missing, np.nan, entered.values)[position]
+    if name == "judge":
+        inside = np.abs(numbers) < 1e100
+        demand = "must be a number within ±1e100 in every row"
+    else:
+        inside = (numbers > 0) & (numbers <= 1)
+        demand = "must lie above 0 and at most at 1"
+    if not inside.all():
+        refuse_bad(name, demand, ~inside, "values are missing or outside, the first", position)
     return np.asarray(numbers, np.float64)
 
 
@@ -400,9 +400,10 @@ class _Rows(NamedTuple):
     share: Floats
     cluster: Ints
 
-    def at(self, some: Any) -> "_Rows":
-        found = _Rows(*(one[some] for one in self))
-        return found._replace(share=found.share / found.share.sum())
+    def at(self, place: Any) -> "_Rows":
+        """Some of the rows; shares add up to 1 again."""
+        rows = _Rows(*(values[place] for values in self))
+        return rows._replace(share=rows.share / rows.share.sum())
 
     @property
     def units(self) -> float:
@@ -414,34 +415,44 @@ class _Rows(NamedTuple):
         return squared_sums(terms, self.cluster)
 
     def mean(self, base: Floats, factor: Floats | float, ratio: float = 0.0) -> "_Mean":
-        """The mean of base + factor · (label − score).
+        """The mean of base + factor · (label − score), and its variance.
 
-        Its variance beyond a ratio times the mean score.
+        The variance is that of what exceeds a ratio times the mean score.
         """
         rows = base + factor * (self.m - self.p)
-        label = factor * (self.y - self.m)
-        correction = float(self.share @ label)
+        errors = factor * (self.y - self.m)
+        correction = float(self.share @ errors)
         value = float(rows.mean()) + correction
-        label = self.share * (label - correction)
+        label_terms = self.share * (errors - correction)
         rows = rows - ratio * self.p
-        # Predictions are not nearer to 0 and 1 than so few labels can tell.
+        row_terms = (rows - rows.mean()) / rows.size
+        # Few labels cannot show that a prediction is nearer to 0 or 1 than this.
         near = min(0.5, 4 / self.units)
-        small = self.units / max(self.units - 1, 0.5)
         m = np.clip(self.m, near * self.p, 1 - near * (1 - self.p))
-        least = float((factor**2 * m * (1 - m)).mean()) / self.units
-        labels = max(self.squares(label) * small, least)
-        variance = max(self.squares((rows - rows.mean()) / rows.size + label) * small, least)
-        one = float(m.mean() * (1 - m.mean())) if np.ndim(factor) == 0 else 0.0
-        return _Mean(min(max(value, 0.0), 1.0), variance, labels, one, self.units, rows.size)
+        floor = float((factor**2 * m * (1 - m)).mean()) / self.units
+        inflation = self.units / max(self.units - 1, 0.5)
+        row_variance = 0.0
+        if np.ndim(factor) == 0:
+            row_variance = float(m.mean() * (1 - m.mean()))
+        return _Mean(
+            value=min(max(value, 0.0), 1.0),
+            variance=max(self.squares(row_terms + label_terms) * inflation, floor),
+            label_variance=max(self.squares(label_terms) * inflation, floor),
+            row_variance=row_variance,
+            units=self.units,
+            n=rows.size,
+        )
 
 
 class _Mean(NamedTuple):
+    """A mean over all rows that human labels correct."""
+
     value: float
     variance: float
-    labels: float
+    label_variance: float
     """What human labels contribute to the variance."""
-    one: float
-    """Variance of one row at least."""
+    row_variance: float
+    """Variance of a single row at least."""
     units: float
     n: int
 
@@ -449,22 +460,27 @@ class _Mean(NamedTuple):
         """Clopper-Pearson limits of as many rows as have this variance."""
         if not self.variance:
             return self.value, self.value
-        rows = min(max(self.value * (1 - self.value), self.one) / self.variance, self.n)
-        freedom = self.units - 1 if self.units > 1 + 1e-9 else 0.0
-        found = EffectiveEvents(self.value, self.value, 1.0, rows, freedom).limits(
-            Level(level).tail
+        row_variance = max(self.value * (1 - self.value), self.row_variance)
+        events = EffectiveEvents(
+            value=self.value,
+            rate=self.value,
+            mean_score=1.0,
+            rows=min(row_variance / self.variance, self.n),
+            freedom=self.units - 1 if self.units > 1 + 1e-9 else 0.0,
         )
-        return found.low, found.high
+        limits = events.limits(Level(level).tail)
+        return limits.low, limits.high
 
     def parts(self, unit: float = 1.0) -> tuple[float, float]:
         """The variance that falls with human labels, and the rest."""
-        return self.labels / unit**2, max(self.variance - self.labels, 0.0) / unit**2
+        rest = max(self.variance - self.label_variance, 0.0)
+        return self.label_variance / unit**2, rest / unit**2
 
 
 def _correction(rows: _Rows, verdict: Floats) -> Floats:
-    """Ridge regression of label − score on score and judge.
+    """Label − score as predicted by ridge regression on score and judge.
 
-    That of a row leaves out its cluster.
+    The prediction of a row leaves out the labels of its cluster.
     """
     spread = np.sqrt(rows.p * (1 - rows.p))
     slope = rows.p - 0.5
@@ -472,22 +488,24 @@ def _correction(rows: _Rows, verdict: Floats) -> Floats:
         [spread, spread * slope, spread * verdict, spread * slope * verdict, verdict]
     )
     x = x / np.sqrt(np.maximum((x**2).mean(axis=0), 1e-300))
-    known = np.flatnonzero(rows.share)
-    some = x[known]
-    weight = rows.share[known] * known.size
-    names, code = np.unique(rows.cluster[known], return_inverse=True)
+    labelled = np.flatnonzero(rows.share)
+    labelled_x = x[labelled]
+    weight = rows.share[labelled] * labelled.size
+    names, code = np.unique(rows.cluster[labelled], return_inverse=True)
     squares = np.zeros((names.size, 5, 5))
     products = np.zeros((names.size, 5))
-    np.add.at(squares, code, some[:, :, None] * some[:, None, :] * weight[:, None, None])
-    np.add.at(products, code, some * (weight * (rows.y - rows.p)[known])[:, None])
+    np.add.at(
+        squares, code, labelled_x[:, :, None] * labelled_x[:, None, :] * weight[:, None, None]
+    )
+    np.add.at(products, code, labelled_x * (weight * (rows.y - rows.p)[labelled])[:, None])
     square = squares.sum(axis=0) + _RIDGE * np.eye(5)
     product = products.sum(axis=0)
-    found = np.asarray(x @ np.linalg.solve(square, product))
+    correction = np.asarray(x @ np.linalg.solve(square, product))
     without = np.linalg.solve(square - squares, (product - products)[..., None])[..., 0]
     place = np.minimum(np.searchsorted(names, rows.cluster), names.size - 1)
     seen = names[place] == rows.cluster
-    found[seen] = (x[seen] * without[place[seen]]).sum(axis=1)
-    return found
+    correction[seen] = (x[seen] * without[place[seen]]).sum(axis=1)
+    return correction
 
 
 def _selection(rows: _Rows, x: Floats) -> float:
@@ -497,50 +515,64 @@ def _selection(rows: _Rows, x: Floats) -> float:
     covariance = centred.T @ centred / rows.p.size * max(room, 1e-300)
     away = rows.share @ centred
     rank = np.linalg.matrix_rank(covariance, hermitian=True)
-    far = float(away @ np.linalg.pinv(covariance, hermitian=True) @ away)
-    if rank and room > 1e-12:
-        return float(chdtrc(rank, far))
-    return 1.0
+    if not rank or room <= 1e-12:
+        return 1.0
+    distance = float(away @ np.linalg.pinv(covariance, hermitian=True) @ away)
+    return float(chdtrc(rank, distance))
 
 
 def _test(rows: _Rows, cell: Ints, rng: np.random.Generator) -> float:
-    """Squares of the mean gap, of its slope and of cumulative sums from both ends, against their normal law."""
-    n = rows.p.size
+    """P-value of the squares of the mean gap, of its slope and of cumulative sums from both ends.
+
+    They are compared with their normal law.
+    """
     units = rows.units
-    lead = rows.m - rows.p
-    error = rows.share * (rows.y - rows.m)
-    terms = csr_array((lead / n + error, (rows.cluster, cell)))
-    share = np.bincount(cell) / n
-    ends = np.vstack(
-        [np.tril(np.ones((share.size, share.size))), np.triu(np.ones((share.size, share.size)))]
-    )
-    ends *= np.sqrt(np.tile(share, 2))[:, None]
-    # If the scores are calibrated, predictions are right on average at every score. Human labels
-    # vary at least as much as labels drawn from these; what is short is added: the rows' own part,
-    # all there is of a good judge, is known.
-    fit = np.column_stack([np.ones(n), rows.p])
-    m = np.clip(rows.m - fit @ np.linalg.lstsq(fit, lead, rcond=None)[0], 0, 1)
-    least = np.bincount(cell, m * (1 - m)) / n / units
-    short = max(0.0, 1 - float(error @ error) / max(float(least.sum()), 1e-300))
-    covariance = (terms.T @ terms).toarray() + np.diag(short * least)
-    # Cumulative sums see a wrong mean and slope late: these have terms of their own, one apart from
-    # the other.
-    slope = np.bincount(cell, np.clip(logit(rows.p), -_STEEPEST, _STEEPEST)) / n / share
-    slope -= (covariance @ slope).sum() / max(covariance.sum(), 1e-300)
-    parts = [ends, np.ones((1, share.size)), slope[None, :]]
-    ends = np.vstack(
-        [one / math.sqrt(max(float(np.trace(one @ covariance @ one.T)), 1e-300)) for one in parts]
-    )
-    law = np.linalg.eigvalsh(ends @ covariance @ ends.T) * units / (units - 1)
+    terms = (rows.m - rows.p) / rows.p.size + rows.share * (rows.y - rows.m)
+    sums = csr_array((terms, (rows.cluster, cell)))
+    covariance = _covariance_of_cells(rows, cell, (sums.T @ sums).toarray())
+    forms = _unit_forms(rows, cell, covariance)
+    law = np.linalg.eigvalsh(forms @ covariance @ forms.T) * units / (units - 1)
     law = law[law > 1e-6 * law.max()]
-    value = float(((ends @ terms.sum(axis=0)) ** 2).sum())
-    drawn = (
-        rng.standard_normal((_DRAWS, law.size)) ** 2
-        @ law
-        * (units - 1)
-        / rng.chisquare(units - 1, _DRAWS)
-    )
+    value = float(((forms @ sums.sum(axis=0)) ** 2).sum())
+    squares = rng.standard_normal((_DRAWS, law.size)) ** 2
+    drawn = squares @ law * (units - 1) / rng.chisquare(units - 1, _DRAWS)
     return (1 + int((drawn >= value).sum())) / (_DRAWS + 1)
+
+
+def _covariance_of_cells(rows: _Rows, cell: Ints, covariance: Floats) -> Floats:
+    """The covariance of the sums of cells, with what it lacks if the scores are calibrated.
+
+    Predictions are then right on average at every score. Human labels vary at least as much as
+    labels drawn from these; what is short is added: the rows' own part, all there is of a good
+    judge, is known.
+    """
+    n = rows.p.size
+    error = rows.share * (rows.y - rows.m)
+    design = np.column_stack([np.ones(n), rows.p])
+    line = np.linalg.lstsq(design, rows.m - rows.p, rcond=None)[0]
+    m = np.clip(rows.m - design @ line, 0, 1)
+    floor = np.bincount(cell, m * (1 - m)) / n / rows.units
+    short = max(0.0, 1 - float(error @ error) / max(float(floor.sum()), 1e-300))
+    return covariance + np.diag(short * floor)
+
+
+def _unit_forms(rows: _Rows, cell: Ints, covariance: Floats) -> Floats:
+    """Cumulative sums from both ends, the mean and the slope, each of unit variance in all.
+
+    Cumulative sums see a wrong mean and slope late: these have terms of their own, one apart from
+    the other.
+    """
+    share = np.bincount(cell) / cell.size
+    square = np.ones((share.size, share.size))
+    ends = np.vstack([np.tril(square), np.triu(square)])
+    ends *= np.sqrt(np.tile(share, 2))[:, None]
+    slope = np.bincount(cell, np.clip(logit(rows.p), -_STEEPEST, _STEEPEST)) / cell.size / share
+    slope -= (covariance @ slope).sum() / max(covariance.sum(), 1e-300)
+    scaled = []
+    for form in (ends, np.ones((1, share.size)), slope[None, :]):
+        variance = float(np.trace(form @ covariance @ form.T))
+        scaled.append(form / math.sqrt(max(variance, 1e-300)))
+    return np.vstack(scaled)
 
 
 def _record(
@@ -548,90 +580,123 @@ def _record(
     alone: _Rows,
     bin_of: Ints,
     level: float,
-    few: BlendedRate | None,
+    blended: BlendedRate | None,
     *,
     pvalue: float,
     selection_pvalue: float,
 ) -> Powered:
-    expected = float(rows.p.mean())
+    """The estimates with their limits, and the gaps of bins."""
     p = rows.p
+    expected = float(p.mean())
     humans = int(np.count_nonzero(rows.share))
     event = rows.mean(p, 1.0)
-    oe = "Observed events divided by the sum of the scores."
     ratio = rows.mean(p, 1.0, event.value / expected)
-    found: dict[str, Any] = {}
-    variance = {}
-    for name, mean, unit, title, definition in (
-        ("event_rate", event, 1.0, "event rate", "Share of events."),
-        ("observed_expected", ratio, expected, "observed/expected", oe),
-        (
-            "brier",
-            rows.mean(p * (1 - p), 1 - 2 * p),
-            1.0,
-            "Brier score",
-            "Mean of (score − label)².",
-        ),
-        (
-            "humans_alone",
-            alone.mean(p, 1.0),
-            1.0,
-            "event rate",
-            "Share of events, without the judge.",
-        ),
-    ):
-        (low, high), error = mean.limits(level), math.sqrt(mean.variance) / unit
-        ends = mean.value / unit, low / unit, high / unit
-        found[name] = Estimate(title, *ends, level, _METHOD, humans, definition, error)
-        variance[name] = mean.parts(unit)
-    if few is not None:
-        for name, unit in (("event_rate", 1.0), ("observed_expected", expected)):
-            low, high = few.limits(level)
-            found[name] = replace(
-                found[name],
-                value=few.value / unit,
-                low=low / unit,
-                high=high / unit,
-                standard_error=math.sqrt(few.variance) / unit,
-                method=_FEW_METHOD,
-            )
-            variance[name] = (few.variance / unit**2, 0.0)
-    variance["bins"] = (0.0, 0.0)
+    brier = rows.mean(p * (1 - p), 1 - 2 * p)
+    by_humans = alone.mean(p, 1.0)
+
+    def estimate(mean: _Mean, name: str, definition: str, unit: float = 1.0) -> Estimate:
+        low, high = mean.limits(level)
+        return Estimate(
+            measure=name,
+            value=mean.value / unit,
+            low=low / unit,
+            high=high / unit,
+            level=level,
+            method=_METHOD,
+            n=humans,
+            definition=definition,
+            standard_error=math.sqrt(mean.variance) / unit,
+        )
+
+    oe = "Observed events divided by the sum of the scores."
+    event_rate = estimate(event, "event rate", "Share of events.")
+    observed_expected = estimate(ratio, "observed/expected", oe, expected)
+    variance = {
+        "event_rate": event.parts(),
+        "observed_expected": ratio.parts(expected),
+        "brier": brier.parts(),
+        "humans_alone": by_humans.parts(),
+    }
+    if blended is not None:
+        event_rate = _with_blended(event_rate, blended, 1.0)
+        observed_expected = _with_blended(observed_expected, blended, expected)
+        variance["event_rate"] = (blended.variance, 0.0)
+        variance["observed_expected"] = (blended.variance / expected**2, 0.0)
     lines = []
     n_bins = int(bin_of.max()) + 1
+    variance["bins"] = (0.0, 0.0)
     for b in range(n_bins):
-        part = p[bin_of == b]
-        labels = np.count_nonzero(rows.share[bin_of == b])
-        rate = math.nan
-        low = 0.0
-        high = 1.0
-        if labels:
-            some = rows.at(bin_of == b)
-            mean = some.mean(some.p, 1.0, 1.0)
-            rate, (low, high) = mean.value, mean.limits(level ** (1 / n_bins))
-            variance["bins"] = max(variance["bins"], mean.parts(), key=sum)
-        score = float(part.mean())
-        lines.append(
-            (
-                part.min(),
-                part.max(),
-                part.size,
-                labels,
-                score,
-                rate,
-                rate - score,
-                low - score,
-                high - score,
-            )
-        )
-    found |= zip(Powered._columns, map(np.array, zip(*lines, strict=True)), strict=True)
-    label, row = ({name: both[i] for name, both in variance.items()} for i in (0, 1))
-    more: Any = {
-        "pvalue": pvalue,
-        "selection_pvalue": selection_pvalue,
-        "level": level,
-        "n": p.size,
-        "humans": humans,
-        "label_variance": label,
-        "row_variance": row,
-    }
-    return Powered(**found, **more)
+        line, parts = _bin_line(rows, bin_of == b, level ** (1 / n_bins))
+        lines.append(line)
+        variance["bins"] = max(variance["bins"], parts, key=sum)
+    columns = map(np.array, zip(*lines, strict=True))
+    return Powered(
+        event_rate=event_rate,
+        observed_expected=observed_expected,
+        brier=estimate(brier, "Brier score", "Mean of (score − label)²."),
+        humans_alone=estimate(by_humans, "event rate", "Share of events, without the judge."),
+        **dict(zip(_BinLine._fields, columns, strict=True)),
+        pvalue=pvalue,
+        selection_pvalue=selection_pvalue,
+        level=level,
+        n=p.size,
+        humans=humans,
+        label_variance={name: of_labels for name, (of_labels, _) in variance.items()},
+        row_variance={name: of_rows for name, (_, of_rows) in variance.items()},
+    )
+
+
+def _with_blended(estimate: Estimate, blended: BlendedRate, unit: float) -> Estimate:
+    """The estimate with the value and limits of few events."""
+    low, high = blended.limits(estimate.level)
+    return replace(
+        estimate,
+        value=blended.value / unit,
+        low=low / unit,
+        high=high / unit,
+        standard_error=math.sqrt(blended.variance) / unit,
+        method=_FEW_METHOD,
+    )
+
+
+class _BinLine(NamedTuple):
+    """The numbers of one bin, as fields of `Powered`."""
+
+    low_score: float
+    high_score: float
+    rows_in_bin: int
+    humans_in_bin: int
+    score: float
+    rate: float
+    gap: float
+    low: float
+    high: float
+
+
+def _bin_line(rows: _Rows, inside: Bools, level: float) -> tuple[_BinLine, tuple[float, float]]:
+    """The numbers of one bin, and its variance that falls with human labels, and the rest."""
+    p = rows.p[inside]
+    labels = int(np.count_nonzero(rows.share[inside]))
+    rate = math.nan
+    low = 0.0
+    high = 1.0
+    variance = (0.0, 0.0)
+    if labels:
+        in_bin = rows.at(inside)
+        mean = in_bin.mean(in_bin.p, 1.0, 1.0)
+        rate = mean.value
+        low, high = mean.limits(level)
+        variance = mean.parts()
+    score = float(p.mean())
+    line = _BinLine(
+        low_score=p.min(),
+        high_score=p.max(),
+        rows_in_bin=p.size,
+        humans_in_bin=labels,
+        score=score,
+        rate=rate,
+        gap=rate - score,
+        low=low - score,
+        high=high - score,
+    )
+    return line, variance

@@ -1,4 +1,7 @@
-"""Confidence limits for means of losses of rows: Brier score, log loss, the scaled Brier score, discrimination."""
+"""Confidence limits for means of losses of rows.
+
+Brier score, log loss, the scaled Brier score, discrimination.
+"""
 
 import math
 from collections.abc import Callable
@@ -34,7 +37,10 @@ Loss: TypeAlias = Literal["brier", "log"]
 _Pair: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
 """A function of scores: the loss if the event occurs, and if it does not."""
 
-_BY_ROW = "No interval from class-wise sums: they do not keep the scores of a row together. Pass labels and scores."
+_BY_ROW = (
+    "No interval from class-wise sums: they do not keep the scores of a row together. Pass labels "
+    "and scores."
+)
 # Below this skewness a gamma distribution is taken for normal.
 _SYMMETRIC = 1e-4
 # Rows whose mean possible loss stands for the largest. With that of the boldest row alone limits
@@ -74,14 +80,14 @@ def mean_loss_limits(
     """
     pair = _PAIRS[loss]
     moments = _moments(sums, pair, mean, cluster_rows)
-    found = _mean_limits(mean, moments, _surprise(sums, pair, loss), level)
+    limits = _mean_limits(mean, moments, _surprise(sums, pair, loss), level)
     if loss == "brier":
-        return found._replace(high=min(found.high, 1.0))
-    return _log_loss_with_unseen(found, _loss_table(sums, pair, cluster_rows), moments.unit, level)
+        return limits._replace(high=min(limits.high, 1.0))
+    return _log_loss_with_unseen(limits, _loss_table(sums, pair, cluster_rows), moments.unit, level)
 
 
 class LossTable(NamedTuple):
-    """Losses that occurred and losses that were possible, with the weight of the rows that had them."""
+    """Losses that occurred and losses that were possible, with the weight of their rows."""
 
     loss: Floats
     weight: Floats
@@ -114,15 +120,15 @@ def with_unseen_rows(limits: Limits, table: LossTable, unit: float, level: float
 
 
 def _log_loss_with_unseen(limits: Limits, table: LossTable, unit: float, level: float) -> Limits:
-    """Scores of exactly 0 and 1 could lose infinitely much: they are left out of what was possible, and counted."""
+    """The limits of the log loss raised by :func:`with_unseen_rows`.
+
+    Scores of exactly 0 and 1 could have an infinite loss: they are left out of the possible losses,
+    and a note counts them.
+    """
     finite = np.isfinite(table.possible)
     certain = float(table.rows[~finite].sum())
-    limits = with_unseen_rows(
-        limits,
-        table._replace(possible=table.possible[finite], rows=table.rows[finite]),
-        unit,
-        level,
-    )
+    finite_table = table._replace(possible=table.possible[finite], rows=table.rows[finite])
+    limits = with_unseen_rows(limits, finite_table, unit, level)
     if not certain or not math.isfinite(limits.high):
         return limits
     share = certain / float(table.rows.sum())
@@ -131,24 +137,26 @@ def _log_loss_with_unseen(limits: Limits, table: LossTable, unit: float, level: 
 
 
 def _loss_table(sums: Cells | Bins, pair: _Pair, cluster_rows: ClusteredRows | None) -> LossTable:
+    """The losses of rows in clusters, or of the cells of sums."""
     if cluster_rows is not None:
         event, other = pair(cluster_rows.p)
         loss = np.where(cluster_rows.top.y, event, other)
         return LossTable(loss, cluster_rows.w, np.maximum(event, other), cluster_rows.w)
     cells = sums.at_means()
     event, other = pair(cells.score)
-    weight, events = (np.asarray(column, np.float64) for column in (cells.weight, cells.events))
+    weight = np.asarray(cells.weight, np.float64)
+    events = np.asarray(cells.events, np.float64)
     occurred = np.concatenate([events, weight - events])
     loss = np.concatenate([event, other])
-    some = occurred > 0
-    return LossTable(loss[some], occurred[some], np.maximum(event, other), weight)
+    filled = occurred > 0
+    return LossTable(loss[filled], occurred[filled], np.maximum(event, other), weight)
 
 
-def loss_limits(loss: Loss, asked: Asked) -> Limits:
+def loss_limits(loss: Loss, question: Asked) -> Limits:
     """The mean of a loss over rows: t, corrected for skewness."""
-    data = asked.evidence
-    value = asked.value
-    level = asked.level
+    data = question.evidence
+    value = question.value
+    level = question.level
     if not math.isfinite(value):
         return Limits(note=f"{_contradicted(data)}: the log loss is infinite and has no interval.")
     if data.one is not None:
@@ -162,28 +170,31 @@ def loss_limits(loss: Loss, asked: Asked) -> Limits:
         matrix = data.expanded.matrix  # whole weights are repetitions
         losses, surprise = _class_losses(matrix, loss)
         scale = 2 if loss == "brier" and matrix.p.shape[1] == 2 else 1
-        return mean_row_limits(
-            losses / scale, surprise / scale, level, matrix.w, data.expanded.cluster
-        )
+        cluster = data.expanded.cluster
+        return mean_row_limits(losses / scale, surprise / scale, level, matrix.w, cluster)
     if loss == "log" and data.view == "classwise" and data.tally is not None:
         return class_log_loss_limits(data.tally, value, level)
     return Limits(note=_BY_ROW)
 
 
 def _contradicted(evidence: Evidence) -> str:
+    """How many labels contradict a score of 0 or 1, in words."""
     if evidence.tally is None or evidence.view == "classwise":
         return "Some labels had probability 0"
     wrong = sum(inside_cells(part).wrong for part in evidence.tally.parts)
-    return f"{wrong:,.6g} label{'' if wrong == 1 else 's'} had probability 0"
+    if wrong == 1:
+        return "1 label had probability 0"
+    return f"{wrong:,.6g} labels had probability 0"
 
 
 def _joined(tally: Tally) -> Cells:
     """The cells of parts that share no rows, one after another; scores need not ascend."""
     parts = [part for part in tally.parts if part.size]
-    each: list[Any] = [(part.score, part.count, part.weight, part.events) for part in parts]
-    if not all(part.whole for part in parts):
-        each = [part.as_floats().columns().values() for part in parts]
-    return Cells(*map(np.concatenate, zip(*each, strict=True)))
+    if all(part.whole for part in parts):
+        columns: list[Any] = [(part.score, part.count, part.weight, part.events) for part in parts]
+    else:
+        columns = [part.as_floats().columns().values() for part in parts]
+    return Cells(*map(np.concatenate, zip(*columns, strict=True)))
 
 
 def mean_row_limits(
@@ -205,65 +216,78 @@ def weight_together(losses: Floats, cluster: Ints) -> float:
 
 
 def mean_value_limits(values: Floats, counts: Floats, surprise: float, level: float) -> Limits:
-    """The mean of independent rows with few values, or of values of cells, from how often each occurred."""
+    """The mean of independent rows that have few different values, or of values of cells.
+
+    `counts` says how often each value occurred.
+    """
     n = float(counts.sum())
     mean = float(values @ counts) / n
     deviation = values - mean
     weighted = counts * deviation**2
-    return _mean_limits(
-        mean,
-        _Moments(n, float(weighted.sum()), float(weighted @ deviation), n, 1.0),
-        surprise,
-        level,
+    moments = _Moments(
+        total=n,
+        second=float(weighted.sum()),
+        third=float(weighted @ deviation),
+        units=n,
+        unit=1.0,
     )
+    return _mean_limits(mean, moments, surprise, level)
 
 
 def paired_limits(
-    each: Floats, level: float, cluster: Ints | None = None, surprise: float = 0.0
+    differences: Floats, level: float, cluster: Ints | None = None, surprise: float = 0.0
 ) -> Limits:
-    """The mean of differences of rows, of either sign: Student's t of rows or clusters, with a row of `surprise`."""
-    mean = float(each.mean())
-    moments = _row_moments(each - mean, np.ones(each.size), cluster)
-    error = math.hypot(moments.error, surprise * moments.unit / each.size)
+    """The mean of differences of rows, of either sign.
+
+    Student's t of rows or clusters, with a row of `surprise`.
+    """
+    n = differences.size
+    mean = float(differences.mean())
+    moments = _row_moments(differences - mean, np.ones(n), cluster)
+    error = math.hypot(moments.error, surprise * moments.unit / n)
     reach = t_quantile(level, max(moments.units - 1, 1)) * error
     return Limits(mean - reach, mean + reach, "t", moments.error)
 
 
 def _class_losses(sample: Sample, loss: Loss) -> tuple[Floats, float]:
-    """The loss of each row of a matrix of scores, and the mean loss of a label other than the top one."""
+    """The loss of each row of a matrix of scores, and the mean loss of labels but the top one."""
     losses = []
-    sums = np.zeros(2)
-    most = -math.inf
+    wrong_share = 0.0
+    wrong_loss = 0.0
+    largest = -math.inf
     step = max(1, _BLOCK // sample.p.shape[1])
-    for some in (slice(i, i + step) for i in range(0, sample.y.size, step)):
-        P = np.asarray(sample.p[some], np.float64)
+    for start in range(0, sample.y.size, step):
+        block = slice(start, start + step)
+        P = np.asarray(sample.p[block], np.float64)
         rows = np.arange(len(P))
         if loss == "brier":
-            each = (P**2).sum(axis=1, keepdims=True) - 2 * P + 1
+            class_losses = (P**2).sum(axis=1, keepdims=True) - 2 * P + 1
         else:
             with np.errstate(divide="ignore"):
-                each = -np.log(P)
-        share = P.copy() if sample.w is None else P * sample.w[some, np.newaxis]
+                class_losses = -np.log(P)
+        share = P.copy() if sample.w is None else P * sample.w[block, np.newaxis]
         share[rows, P.argmax(axis=1)] = 0
-        sums += share.sum(), (share * np.where(share > 0, each, 0)).sum()
-        losses.append(each[rows, np.asarray(sample.y[some], np.int64)])
-        most = max(most, float(each.max()))
-    return np.concatenate(losses), float(sums[1] / sums[0]) if sums[0] > 0 else most
+        wrong_share += float(share.sum())
+        wrong_loss += float((share * np.where(share > 0, class_losses, 0)).sum())
+        losses.append(class_losses[rows, np.asarray(sample.y[block], np.int64)])
+        largest = max(largest, float(class_losses.max()))
+    surprise = wrong_loss / wrong_share if wrong_share > 0 else largest
+    return np.concatenate(losses), surprise
 
 
-def scaled_brier_limits(asked: Asked) -> Limits:
+def scaled_brier_limits(question: Asked) -> Limits:
     r"""The scaled Brier score, :math:`1 - B / (r (1 - r))` with event rate r.
 
     The hull of the delta method for the ratio and for its logarithm, with Student's t whose degrees
     of freedom are at most the number of rows of the rarer class.
     """
-    sums = asked.evidence.one
+    sums = question.evidence.one
     if sums is None:
         return Limits(note=SEVERAL)
     cells = sums.at_means() if isinstance(sums, Bins) else pool_cells(sums)
     rate = cells.events.sum().item() / cells.weight.sum().item()
     unit = rate * (1 - rate)
-    ratio = 1 - asked.value
+    ratio = 1 - question.value
     if unit <= 0:
         return Limits(note="There is only one class: the scaled Brier score is undefined.")
     tilt = ratio * (1 - 2 * rate)
@@ -271,14 +295,14 @@ def scaled_brier_limits(asked: Asked) -> Limits:
     def influence(p: Floats) -> tuple[Floats, Floats]:
         return (1 - p) ** 2 - tilt * (1 - rate), p**2 + tilt * rate
 
-    moments = _moments(cells, influence, ratio * unit, asked.evidence.in_clusters)
+    moments = _moments(cells, influence, ratio * unit, question.evidence.in_clusters)
     rarer = min(rate, 1 - rate) * moments.units
     error = moments.error / unit
     method = "delta method, t"
     freedom = min(moments.units - 1, rarer)
     if freedom <= 0 or ratio <= 0:
         return Limits(-math.inf, 1.0, method, error)
-    reach = t_quantile(asked.level, freedom) * error
+    reach = t_quantile(question.level, freedom) * error
     fold = math.exp(min(reach / ratio, 700.0))
     low = 1 - max(ratio + reach, ratio * fold)
     high = 1 - max(min(ratio - reach, ratio / fold), 0.0)
@@ -290,58 +314,61 @@ def rate_limits(
 ) -> Limits:
     """The event rate: Clopper-Pearson, with the effective number of rows of clusters."""
     if isinstance(sums, Bins):
-        one = sums.coarsen(Edges(sums.edges[[0, -1]])).at_means()
+        whole_sample = sums.coarsen(Edges(sums.edges[[0, -1]])).at_means()
     else:
-        one = pool_runs(sums, np.zeros(1, np.int64))
-    one.score[:] = 0.5  # O/E is then twice the rate
-    found = ratio_limits(one, level, cluster_rows)
-    rate, weight, squares = (
-        float(x[0]) for x in (one.events / one.weight, one.weight, one.square_sums[0])
-    )
+        whole_sample = pool_runs(sums, np.zeros(1, np.int64))
+    whole_sample.score[:] = 0.5  # O/E is then twice the rate
+    limits = ratio_limits(whole_sample, level, cluster_rows)
+    rate = float((whole_sample.events / whole_sample.weight)[0])
+    method = limits.method
     if cluster_rows is None:
+        weight = float(whole_sample.weight[0])
+        squares = float(whole_sample.square_sums[0][0])
         error = math.sqrt(rate * (1 - rate) / (weight**2 / squares))
+        if whole_sample.whole:
+            method = "Clopper-Pearson"
     else:
         error = _row_moments(
             cluster_rows.y - rate, cluster_rows.w, cluster_rows.cluster, cluster_rows.squares
         ).error
-    method = "Clopper-Pearson" if one.whole and cluster_rows is None else found.method
-    return Limits(found.low / 2, found.high / 2, method, error)
+    return Limits(limits.low / 2, limits.high / 2, method, error)
 
 
-def uncertainty_limits(asked: Asked) -> Limits:
-    """The Brier score r(1 − r) of the event rate r, or its log score, from the limits of the rate."""
-    sums = asked.evidence.one
-    score = asked.options.get("score", "brier")
+def uncertainty_limits(question: Asked) -> Limits:
+    """The Brier score r(1 − r) of the event rate r, or its log score, by the limits of the rate."""
+    sums = question.evidence.one
+    score = question.options.get("score", "brier")
     if sums is None:
         return Limits(note=SEVERAL)
-    found = rate_limits(sums, asked.level, asked.evidence.in_clusters)
-    low = found.low
-    high = found.high
+    rates = rate_limits(sums, question.level, question.evidence.in_clusters)
+    low = rates.low
+    high = rates.high
     rate = float(sums.events.sum()) / float(sums.weight.sum())
     if score == "brier":
         ends = (low * (1 - low), high * (1 - high))
         steepness = abs(1 - 2 * rate)
         peak = 0.25
     else:
-        ends = float(entr(low) + entr(1 - low)), float(entr(high) + entr(1 - high))
+        ends = (float(entr(low) + entr(1 - low)), float(entr(high) + entr(1 - high)))
         steepness = abs(float(logit(rate))) if 0 < rate < 1 else math.nan
         peak = math.log(2)
-    most = peak if low <= 0.5 <= high else max(ends)
     return Limits(
-        min(ends), most, f"{found.method} of the event rate", steepness * found.standard_error
+        low=min(ends),
+        high=peak if low <= 0.5 <= high else max(ends),
+        method=f"{rates.method} of the event rate",
+        standard_error=steepness * rates.standard_error,
     )
 
 
 def class_log_loss_limits(tally: Tally, mean: float, level: float) -> Limits:
     """The log loss of several classes, from class-wise sums: only the true class enters."""
     every = _joined(tally)
-    some = every.events > 0
-    events = every.events[some]
-    squares = None if every.whole else every.square_sums[1][some]
-    labels = Cells(every.score[some], events.astype(np.int64), events, events, squares, squares)
-    lesser = (every.score > 0) & (
-        every.score <= 0.5
-    )  # at most one class of a row is above one half
+    filled = every.events > 0
+    events = every.events[filled]
+    squares = None if every.whole else every.square_sums[1][filled]
+    labels = Cells(every.score[filled], events.astype(np.int64), events, events, squares, squares)
+    # At most one class of a row is above one half.
+    lesser = (every.score > 0) & (every.score <= 0.5)
     score = every.score[lesser]
     share = (every.weight * every.score)[lesser]
     surprise = float((share * -np.log(score)).sum() / share.sum()) if share.size else math.inf
@@ -349,7 +376,7 @@ def class_log_loss_limits(tally: Tally, mean: float, level: float) -> Limits:
 
 
 class _Moments(NamedTuple):
-    """Sums over independent units, rows or clusters, of powers of weight × deviation from the mean."""
+    """Sums over rows or clusters of powers of weight × deviation from the mean."""
 
     total: float
     """Σw."""
@@ -372,6 +399,7 @@ class _Moments(NamedTuple):
 def _moments(
     sums: Cells | Bins, pair: _Pair, mean: float, cluster_rows: ClusteredRows | None
 ) -> _Moments:
+    """The moments of the losses of rows in clusters, or of the cells of sums."""
     if cluster_rows is not None:
         event, other = pair(cluster_rows.p)
         deviation = np.where(cluster_rows.top.y, event, other) - mean
@@ -381,7 +409,7 @@ def _moments(
     every, e = cells.square_sums
     o = every - e
     squares = float(every.sum())
-    event, other = (each - mean for each in pair(cells.score))
+    event, other = (loss - mean for loss in pair(cells.score))
     event[cells.events == 0] = 0  # a label that does not occur may have an infinite loss
     other[cells.events == cells.weight] = 0
     sizes = every / cells.weight  # Σw³ is not known: rows of one score weigh about the same
@@ -395,7 +423,12 @@ def _moments(
 def _row_moments(
     deviation: Floats, w: Floats, cluster: Ints | None, w2: Floats | None = None
 ) -> _Moments:
-    w2 = w * w if w2 is None else w2
+    """The moments of rows with these deviations, or of the sums of their clusters.
+
+    `w2` is the sum of squared weights in each row, if that is not the square of the weight.
+    """
+    if w2 is None:
+        w2 = w * w
     total = float(w.sum())
     squares = float(w2.sum())
     rows = w * deviation
@@ -408,9 +441,17 @@ def _row_moments(
     clustered = squared_sums(rows, cluster)
     # Rows that agree with their cluster are wrong together; equal losses do not show whether they
     # would be.
-    most = total / units / unit
-    together = most if np.ptp(deviation) == 0 else min(max(clustered / second, 1.0), most)
-    return _Moments(total, clustered, float((sums**3).sum()), units, unit * together, True)
+    together = total / units / unit
+    if np.ptp(deviation) != 0:
+        together = min(max(clustered / second, 1.0), together)
+    return _Moments(
+        total=total,
+        second=clustered,
+        third=float((sums**3).sum()),
+        units=units,
+        unit=unit * together,
+        clustered=True,
+    )
 
 
 def _mean_limits(mean: float, moments: _Moments, surprise: float, level: float) -> Limits:
@@ -435,12 +476,16 @@ def _mean_limits(mean: float, moments: _Moments, surprise: float, level: float) 
 
 
 def _gamma_quantile(skewness: float, q: float) -> float:
-    """Quantile of the gamma distribution of mean 0, variance 1 and this skewness, which may be negative."""
+    """Quantile of the gamma distribution of mean 0, variance 1 and this skewness.
+
+    The skewness may be negative.
+    """
     if abs(skewness) < _SYMMETRIC:
         return float(ndtri(q))
+    if skewness < 0:
+        return -_gamma_quantile(-skewness, 1 - q)
     shape = 4 / skewness**2
-    q = q if skewness > 0 else 1 - q
-    return math.copysign(1.0, skewness) * (float(gammaincinv(shape, q)) - shape) / math.sqrt(shape)
+    return (float(gammaincinv(shape, q)) - shape) / math.sqrt(shape)
 
 
 def _surprise(sums: Cells | Bins, pair: _Pair, loss: Loss) -> float:
@@ -448,26 +493,29 @@ def _surprise(sums: Cells | Bins, pair: _Pair, loss: Loss) -> float:
     cells = pool_cells(sums) if isinstance(sums, Cells) else sums.at_means()
     p = cells.score
     share = cells.weight * np.minimum(p, 1 - p)
-    some = share > 0
-    if some.any():
-        return float((share[some] * np.maximum(*pair(p[some]))).sum() / share.sum())
+    filled = share > 0
+    if filled.any():
+        possible = np.maximum(*pair(p[filled]))
+        return float((share[filled] * possible).sum() / share.sum())
     if loss == "brier":
         return 1.0
     return math.inf
 
 
 def _within_bins(bins: Bins) -> float:
-    """Sum of squares that scores add by differing from the mean of their bin, for the Brier score."""
+    """Sum of squares of the Brier score that scores add by differing from the mean of their bin."""
     filled = bins.weight > 0
-    w, e, p = (
-        np.asarray(column, np.float64)[filled] for column in (bins.weight, bins.events, bins.score)
-    )
+    w = np.asarray(bins.weight, np.float64)[filled]
+    e = np.asarray(bins.events, np.float64)[filled]
+    p = np.asarray(bins.score, np.float64)[filled]
     spread = np.clip(bins.sum_square[filled] / w - p**2, 0, None)
-    each = w if bins.whole else bins.squares[filled]
-    return float((4 * each / w * (e * (1 - p) ** 2 + (w - e) * p**2) * spread).sum())
+    squares = w if bins.whole else bins.squares[filled]
+    residual_squares = e * (1 - p) ** 2 + (w - e) * p**2
+    return float((4 * squares / w * residual_squares * spread).sum())
 
 
 def _log_pair(p: Floats) -> tuple[Floats, Floats]:
+    """The log loss if the event occurs, and if it does not."""
     with np.errstate(divide="ignore"):
         return -np.log(p), -np.log1p(-p)
 
@@ -475,7 +523,7 @@ def _log_pair(p: Floats) -> tuple[Floats, Floats]:
 _PAIRS: dict[Loss, _Pair] = {"brier": lambda p: ((1 - p) ** 2, p**2), "log": _log_pair}
 
 
-def discrimination_limits(asked: Asked) -> Limits:
+def discrimination_limits(question: Asked) -> Limits:
     r"""The Brier score of the event rate minus that of the true recalibration.
 
     The isotonic fit is judged on its own rows, so the value is too high, by about as much as the
@@ -484,16 +532,18 @@ def discrimination_limits(asked: Asked) -> Limits:
     Both are Student's t limits of the mean of :math:`(\bar y - y_i)^2 - (\hat p_i - y_i)^2`. The
     event probability is assumed to rise with the score.
     """
-    data = asked.evidence
-    value = asked.value
-    cells = asked.evidence.one
+    data = question.evidence
+    value = question.value
+    cells = question.evidence.one
     if not isinstance(cells, Cells):
         return Limits(note=SEVERAL)
-    if data.dependent or not data.whole or asked.options.get("score", "brier") != "brier":
-        return Limits(
-            note="No interval: one is known for independent rows, whole weights and the Brier score only."
+    if data.dependent or not data.whole or question.options.get("score", "brier") != "brier":
+        note = (
+            "No interval: one is known for independent rows, whole weights and the Brier score "
+            "only."
         )
-    found = Limits(0.0, 0.25, "t, lower limit debiased", note=_ASSUMED)
+        return Limits(note=note)
+    limits = Limits(0.0, 0.25, "t, lower limit debiased", note=_ASSUMED)
     cells = pool_cells(cells)
     fitted, blocks = _isotonic(cells)
     total = float(cells.weight.sum())
@@ -501,32 +551,36 @@ def discrimination_limits(asked: Asked) -> Limits:
     rate = events / total
     freedom = total - blocks
     if freedom <= 0 or rate in (0, 1):
-        return found
-    event = (1 - rate) ** 2 - (1 - fitted) ** 2
-    other = rate**2 - fitted**2
+        return limits
+    event, other = _brier_gains(fitted, rate)
     e = cells.events
     o = cells.weight - cells.events
     mean = float(e @ event + o @ other) / total
     error = math.sqrt(float(e @ (event - mean) ** 2 + o @ (other - mean) ** 2) / freedom / total)
-    reach = t_quantile(asked.level, freedom) * error
-    rng = stream(asked.seed, "resample")
-    gains = [_gain(cells, fitted, rng) for _ in range(_DRAWS)]
-    low = max(value - float(np.mean(gains)) - reach, 0.0)
-    high = min(value + reach, 0.25)
-    return found._replace(low=low, high=high, standard_error=error)
+    reach = t_quantile(question.level, freedom) * error
+    rng = stream(question.seed, "resample")
+    bias = float(np.mean([_gain(cells, fitted, rng) for _ in range(_DRAWS)]))
+    return limits._replace(
+        low=max(value - bias - reach, 0.0), high=min(value + reach, 0.25), standard_error=error
+    )
 
 
 def _isotonic(cells: Cells) -> tuple[Floats, int]:
     """The isotonic regression at each cell, and the number of its blocks."""
     first = Isotonic().group(cells).start[:-1]
     rate = segment_sums(cells.events, first) / segment_sums(cells.weight, first)
-    return np.repeat(rate, np.diff(np.append(first, cells.size))), first.size
+    sizes = np.diff(np.append(first, cells.size))
+    return np.repeat(rate, sizes), first.size
 
 
 def _gain(cells: Cells, rate: Floats, rng: np.random.Generator) -> float:
     """By how much the isotonic fit to labels drawn from a rate beats that rate."""
     drawn = rng.binomial(cells.weight.astype(np.int64), rate)
     fitted, _ = _isotonic(Cells(cells.score, cells.count, cells.weight, drawn))
-    event = (1 - rate) ** 2 - (1 - fitted) ** 2
-    other = rate**2 - fitted**2
+    event, other = _brier_gains(fitted, rate)
     return float(drawn @ event + (cells.weight - drawn) @ other) / float(cells.weight.sum())
+
+
+def _brier_gains(fitted: Floats, rate: Floats | float) -> tuple[Floats, Floats]:
+    """By how much a fit beats a rate in the Brier score, if the event occurs and if it does not."""
+    return (1 - rate) ** 2 - (1 - fitted) ** 2, rate**2 - fitted**2

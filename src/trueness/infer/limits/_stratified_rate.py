@@ -19,7 +19,7 @@ spread."""
 
 def stratified_rate(
     y: Floats,
-    known: Bools,
+    has_label: Bools,
     p: Floats,
     judge: Floats,
     stratum: Ints,
@@ -33,7 +33,7 @@ def stratified_rate(
     variance between strata divided by the number of rows.
     """
     size = np.bincount(stratum).astype(np.float64)
-    labels = np.bincount(stratum, known, size.size)
+    labels = np.bincount(stratum, has_label, size.size)
     empty = np.flatnonzero((labels == 0) & (size > 0))
     if empty.size:
         demand = "must be a human label in each stratum of `human_prob`"
@@ -42,20 +42,20 @@ def stratified_rate(
     size = np.maximum(size, 1.0)
     labels = np.maximum(labels, 1.0)
     weight = np.where(there, size / size[there].sum(), 0.0)
-    events = np.bincount(stratum, np.where(known, y, 0.0), size.size)
+    events = np.bincount(stratum, np.where(has_label, y, 0.0), size.size)
     score = np.bincount(stratum, p, size.size) / size
-    both = np.bincount(stratum, (p + judge) / 2, size.size) / size
-    expected = np.where(score * (1 - score) > both * (1 - both), score, both)
+    blended = np.bincount(stratum, (p + judge) / 2, size.size) / size
+    expected = np.where(score * (1 - score) > blended * (1 - blended), score, blended)
     q = (events + _PRIOR * np.clip(expected, 0, 1)) / (labels + _PRIOR)
     value = float(weight @ (events / labels))
     middle = float(weight @ q)
     between = float(weight @ (q - middle) ** 2) / y.size
     variance = float((weight**2 * q * (1 - q) / labels).sum()) + between
     if cluster is not None:
-        residual = np.where(known, y - (events / labels)[stratum], 0.0)
-        variance *= rows_per_unit(residual[known], cluster[known], level)
+        residual = np.where(has_label, y - (events / labels)[stratum], 0.0)
+        variance *= rows_per_unit(residual[has_label], cluster[has_label], level)
     # The spread of each stratum is estimated: Student's t instead of the normal law.
-    freedom = max(float(known.sum()) - float(there.sum()), 1.0)
+    freedom = max(float(has_label.sum()) - float(there.sum()), 1.0)
     variance *= t_over_normal(Level(level).tail, freedom) ** 2
     rows = middle * (1 - middle) / variance if variance > 0 else float(y.size)
     low, high = clopper_pearson(value * rows, rows, level)

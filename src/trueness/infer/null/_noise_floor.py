@@ -40,8 +40,8 @@ def noise_floor_of(
 ) -> NoiseFloor:
     """The noise floor of rows or sums that have been read, as :func:`noise_floor`.
 
-    Without labels (`labelled` is False) those of the evidence are placeholders, and nothing is said
-    of them.
+    Without labels (`labelled` is False) those of the evidence are placeholders, and there are no
+    warnings about them.
     """
     require_whole_floor(evidence)
     with nullcontext() if labelled else collected_warnings(OneClassWarning):
@@ -98,17 +98,16 @@ def floor_of_draws(
 
     `compared` is what stands for the observed value among them, by default that value itself.
     """
-    compared = observed if compared is None else compared
-    known = _defined(draws)
-    # A value below the lower end is as rare as one above the upper end.
-    low = -upper_value(-known, level)
-    high = upper_value(known, level)
+    if compared is None:
+        compared = observed
+    defined = _defined(draws)
     return NoiseFloor(
         measure=name,
-        mean=float(known.mean()),
-        std=float(known.std(ddof=1)) if known.size > 1 else float("nan"),
-        low=low,
-        high=high,
+        mean=float(defined.mean()),
+        std=float(defined.std(ddof=1)) if defined.size > 1 else float("nan"),
+        # A value below the lower end is as rare as one above the upper end.
+        low=-upper_value(-defined, level),
+        high=upper_value(defined, level),
         level=level,
         observed=observed,
         pvalue=None if compared is None else _pvalue(draws, compared, alternative),
@@ -121,27 +120,31 @@ def floor_of_draws(
 
 
 def _defined(draws: Floats) -> Floats:
-    known = draws[~np.isnan(draws)]
-    if known.size < draws.size:
-        if not known.size:
-            raise InputError(
-                "measure",
-                "must be defined for some set of simulated labels",
-                "it is nan for every set",
-            )
+    """The values that are not nan; an error if there is none."""
+    defined = draws[~np.isnan(draws)]
+    undefined = draws.size - defined.size
+    if undefined and not defined.size:
+        raise InputError(
+            "measure", "must be defined for some set of simulated labels", "it is nan for every set"
+        )
+    if undefined:
         warn(
-            f"The measure is undefined for {draws.size - known.size:,} of {draws.size:,} sets of simulated labels.",
+            f"The measure is undefined for {undefined:,} of {draws.size:,} "
+            "sets of simulated labels.",
             NoEstimateWarning,
         )
-    return known
+    return defined
 
 
 def _pvalue(draws: Floats, observed: float, alternative: Alternative) -> float:
+    """The share of values at least as extreme, undefined ones included."""
     # Values that are equal up to rounding count as equal, in favour of calibration.
     slack = 1e-12 * max(1.0, abs(observed))
     undefined = np.isnan(draws)
     greater = (1 + int((undefined | (draws >= observed - slack)).sum())) / (draws.size + 1)
     less = (1 + int((undefined | (draws <= observed + slack)).sum())) / (draws.size + 1)
-    return {"greater": greater, "less": less, "two-sided": min(1.0, 2 * min(greater, less))}[
-        alternative
-    ]
+    if alternative == "greater":
+        return greater
+    if alternative == "less":
+        return less
+    return min(1.0, 2 * min(greater, less))

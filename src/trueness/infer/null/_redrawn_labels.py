@@ -1,4 +1,4 @@
-"""Labels redrawn from the scores: what any statistic would be if the scores were the true probabilities.
+"""Labels redrawn from the scores, as if these were the true probabilities.
 
 Two forms: counts of events for many draws at once, for statistics that are arrays
 (:func:`label_batches`), and whole tallies one at a time, for any function of a tally
@@ -42,7 +42,7 @@ _Generator: TypeAlias = np.random.Generator
 _BATCH = 1 << 16
 _DRAWS = 32
 _MOST = 1 << 22
-# Blocks are drawn whole, so they must not be much larger than what is usually asked for: 999 draws.
+# Blocks are drawn whole, so they must not be much larger than the usual number of draws, 999.
 _MOST_AT_ONCE = 1024
 # Up to this many rows of one score, drawing them one by one is faster than one binomial number.
 _LIGHT = 8
@@ -79,9 +79,8 @@ def monte_carlo_outcome(
     drawn = [statistic(hits) for hits in _event_batches(cells, options, resamples)]
     pvalue = float(monte_carlo_pvalue(observed, np.concatenate(drawn)))
     level = f"the level is exact at any n: {resamples:,} sets of labels were drawn from the scores."
-    return Outcome(
-        float(observed), pvalue, f"{rows}; {level} {detail}".rstrip(), 1 / (resamples + 1)
-    )
+    assumptions = f"{rows}; {level} {detail}".rstrip()
+    return Outcome(float(observed), pvalue, assumptions, 1 / (resamples + 1))
 
 
 def _event_batches(cells: Cells, options: Options, resamples: int) -> Iterator[Hits]:
@@ -89,9 +88,8 @@ def _event_batches(cells: Cells, options: Options, resamples: int) -> Iterator[H
     entries = options.entries
     rng = stream(options.seed, "labels")
     if cells.whole or entries is None:
-        yield from label_batches(
-            *count_entries(require_counts(cells, "redrawing labels")), resamples, rng
-        )
+        score, count = count_entries(require_counts(cells, "redrawing labels"))
+        yield from label_batches(score, count, resamples, rng)
         return
     first = np.searchsorted(entries.z, cells.score)
     for (hits,) in label_batches(entries.z[:, np.newaxis], entries.rows, resamples, rng):
@@ -99,9 +97,10 @@ def _event_batches(cells: Cells, options: Options, resamples: int) -> Iterator[H
 
 
 def with_draws(cells: Cells, options: Options, *, accurate: bool) -> Options:
-    """The options, with 999 draws if none were requested and the limiting distribution is not accurate.
+    """The options, with 999 draws if the limiting distribution is not accurate.
 
-    Sums of rows with different weights at one score cannot be drawn, and very many labels are not.
+    They are kept if draws were requested. Sums of rows with different weights at one score cannot
+    be drawn, and very many labels are not.
     """
     if options.entries is not None:
         size = float(options.entries.rows.size)
@@ -116,7 +115,7 @@ def with_draws(cells: Cells, options: Options, *, accurate: bool) -> Options:
 
 
 def caveat(*, accurate: bool) -> str:
-    """What the assumptions add if labels should have been redrawn and were not."""
+    """A sentence for the assumptions if labels should have been redrawn and were not."""
     if accurate:
         return ""
     return " The approximation is not accurate here, and the p-value may be too small."
@@ -133,9 +132,11 @@ def is_nearly_normal(cells: Cells, *coefficients: Floats) -> bool:
     v = squares * p * (1 - p)
     # Σw³, if rows of one score have equal weights.
     third = v * (p * p + (1 - p) ** 2) * (1.0 if cells.whole else squares / cells.weight)
-    variance = [float(v @ c**2) for c in coefficients]
-    cubes = [float(third @ np.abs(c) ** 3) for c in coefficients]
-    return all(a <= _LYAPUNOV * b**1.5 for a, b in zip(cubes, variance, strict=True))
+    for c in coefficients:
+        variance = float(v @ c**2)
+        if not float(third @ np.abs(c) ** 3) <= _LYAPUNOV * variance**1.5:
+            return False
+    return True
 
 
 def of_events(statistic: Callable[[Floats], Floats]) -> Callable[[Hits], Floats]:
@@ -165,14 +166,13 @@ def count_entries(cells: Cells) -> tuple[Floats, Ints]:
 def label_batches(
     z: Floats, count: Ints, resamples: int, rng: _Generator, at_most: int | None = None
 ) -> Iterator[Hits]:
-    """Drawn labels in batches of at most `at_most` draws, `resamples` draws in total; memory is bounded.
+    """Drawn labels in batches of at most `at_most` draws, `resamples` draws in total.
 
-    What is drawn first does not depend on how many draws follow, nor on the size of the batches: a
-    test of 999 draws and a noise floor of 99 of the same scores read the same labels.
+    The first draws depend neither on the number of draws that follow nor on the size of the
+    batches: a test of 999 draws and a noise floor of 99 of the same scores read the same labels.
     """
-    for hits, width in _blocks(
-        resamples, _labels_at_once(z, count), lambda size: draw_hits(z, count, size, rng)
-    ):
+    size = _labels_at_once(z, count)
+    for hits, width in _blocks(resamples, size, lambda draws: draw_hits(z, count, draws, rng)):
         for begin, end in _pieces(width, at_most):
             yield [column[:, begin:end] for column in hits]
 
@@ -180,7 +180,7 @@ def label_batches(
 def sign_batches(
     units: int, draws: int, rng: _Generator, at_most: int | None = None
 ) -> Iterator[Floats]:
-    """Random signs of units in batches of shape (units, draws), drawn as :func:`label_batches` draws labels."""
+    """Random signs of units in batches of shape (units, draws), as in :func:`label_batches`."""
 
     def signs(size: int) -> NDArray[np.int8]:
         return rng.integers(0, 2, (units, size), dtype=np.int8)
@@ -194,12 +194,13 @@ _Block = TypeVar("_Block")
 
 
 def _blocks(draws: int, size: int, draw: Callable[[int], _Block]) -> Iterator[tuple[_Block, int]]:
-    """Whole blocks of `size` draws, and how many of these are asked for."""
+    """Whole blocks of `size` draws, and the number of draws of each that are needed."""
     for begin in range(0, draws, size):
         yield draw(size), min(size, draws - begin)
 
 
 def _pieces(width: int, at_most: int | None) -> Iterator[tuple[int, int]]:
+    """Begin and end of stretches of at most this length."""
     step = width if at_most is None else max(1, at_most)
     for begin in range(0, width, step):
         yield begin, min(width, begin + step)
@@ -211,9 +212,9 @@ def _draws_at_once(entries: int) -> int:
 
 def _labels_at_once(z: Floats, count: Ints) -> int:
     """Draws in a block: more where binomial tables are made, since each block makes its own."""
-    most = min(max(1, _MOST // len(z)), _MOST_AT_ONCE)
-    if z.shape[1] == 1 and _tabulated(count, z[:, 0], most).size > len(z) // 2:
-        return most
+    draws = min(max(1, _MOST // len(z)), _MOST_AT_ONCE)
+    if z.shape[1] == 1 and _tabulated(count, z[:, 0], draws).size > len(z) // 2:
+        return draws
     return _draws_at_once(len(z))
 
 
@@ -249,13 +250,13 @@ def _binomials(n: Ints, p: Floats, draws: int, rng: _Generator) -> NDArray[Any]:
         return drawn
     events = np.empty((n.size, draws), np.min_scalar_type(int(n.max())))
     events[tabulated] = drawn
-    others = np.delete(np.arange(n.size), tabulated)
-    events[others] = _separate_binomials(n[others], p[others], draws, rng)
+    separate = np.delete(np.arange(n.size), tabulated)
+    events[separate] = _separate_binomials(n[separate], p[separate], draws, rng)
     return events
 
 
 def _tabulated(n: Ints, p: Floats, draws: int) -> Ints:
-    """The entries that are drawn by tables: those of several rows, if very many numbers are drawn."""
+    """The entries that are drawn by tables: those of many rows, if very many numbers are drawn."""
     if draws < _TABLE_DRAWS or n.size * draws < _TABLE_NUMBERS:
         return np.zeros(0, dtype=np.int64)
     several = np.flatnonzero((n > _LIGHT) & (n <= _TABLE_ROWS))
@@ -267,21 +268,21 @@ def _tabulated(n: Ints, p: Floats, draws: int) -> Ints:
 
 
 def _separate_binomials(n: Ints, p: Floats, draws: int, rng: _Generator) -> NDArray[Any]:
-    most = int(n.max())
-    events = _trials(p, draws, rng).astype(np.min_scalar_type(most), copy=False)
-    for trial in range(2, min(most, _LIGHT) + 1):
+    """Few rows of an entry are drawn one by one, many as one binomial number."""
+    largest = int(n.max())
+    events = _trials(p, draws, rng).astype(np.min_scalar_type(largest), copy=False)
+    for trial in range(2, min(largest, _LIGHT) + 1):
         entry = np.flatnonzero((n >= trial) & (n <= _LIGHT))
         events[entry] += _trials(p[entry], draws, rng)
     heavy = np.flatnonzero(n > _LIGHT)
     if heavy.size:  # entry by entry, so that the generator is set up once for each pair (n, p)
-        events[heavy] = rng.binomial(
-            n[heavy, np.newaxis], p[heavy, np.newaxis], (heavy.size, draws)
-        )
+        size = (heavy.size, draws)
+        events[heavy] = rng.binomial(n[heavy, np.newaxis], p[heavy, np.newaxis], size)
     return events
 
 
 def _trials(p: Floats, draws: int, rng: _Generator) -> NDArray[np.uint8]:
-    """One label per score, 1 with probability p, decided by 16 random bits or, where these tie, by more.
+    """One label per score, 1 with probability p, decided by 16 random bits or more.
 
     A uniform number U is below p if ⌊2¹⁶ U⌋ is below ⌊2¹⁶ p⌋; if they are equal, once in 65,536
     times, the remainder of U is compared with that of p. The distribution is that of comparing U
@@ -290,10 +291,9 @@ def _trials(p: Floats, draws: int, rng: _Generator) -> NDArray[np.uint8]:
     scaled = p * _STEPS
     step = np.minimum(scaled, _STEPS - 1).astype(np.uint16)
     # Little-endian, so that a seed gives the same labels on every machine.
-    words = rng.integers(0, 1 << 64, -(-p.size * draws // 4), dtype=np.uint64).astype(
-        "<u8", copy=False
-    )
-    first = words.view("<u2")[: p.size * draws].reshape(p.size, draws)
+    words = rng.integers(0, 1 << 64, -(-p.size * draws // 4), dtype=np.uint64)
+    bits = words.astype("<u8", copy=False).view("<u2")
+    first = bits[: p.size * draws].reshape(p.size, draws)
     hits = np.less(first, step[:, np.newaxis])
     undecided = np.flatnonzero(first == step[:, np.newaxis])
     rest = (scaled - step)[undecided // draws]
@@ -302,7 +302,7 @@ def _trials(p: Floats, draws: int, rng: _Generator) -> NDArray[np.uint8]:
 
 
 class PartEntries(NamedTuple):
-    """What is drawn for one part of a tally: rows of one score, each with the same weight."""
+    """The entries of one part of a tally: rows of one score, each with the same weight."""
 
     cells: Cells
     score: Floats
@@ -320,7 +320,7 @@ class PartEntries(NamedTuple):
         return np.searchsorted(self.score, self.cells.score)
 
     def with_hits(self, hits: NDArray[Any]) -> Cells:
-        """The cells with other labels, of which `hits` of each entry are events."""
+        """The cells with other labels: `hits` events in each entry."""
         cells = self.cells
         if self.weight is None:
             counted = hits.astype(np.int64)
@@ -343,15 +343,15 @@ class Redraw:
 
     tally: Tally
     parts: tuple[PartEntries, ...] | None
-    """What is drawn for each part; None where one class is drawn for each row."""
+    """The entries of each part; None where one class is drawn for each row."""
     sample: Sample | None = None
-    """The rows of which one class each is drawn."""
+    """The rows for each of which one class is drawn."""
     importance: bool = False
     """Whether weights of these rows do not count rows."""
 
     @property
     def entries(self) -> int:
-        """The numbers that one set of labels takes."""
+        """The numbers that are drawn for one set of labels."""
         if self.parts is None:
             return max(part.size for part in self.tally.parts)
         return max(part.rows.size for part in self.parts)
@@ -366,43 +366,49 @@ class Redraw:
             yield Tally(self.tally.kind, parts, self.tally.classes)
 
     def _of_parts(self, resamples: int, seed: int) -> Iterator[tuple[Cells, ...]]:
+        """The number of events of each entry: parts share no rows."""
         assert self.parts is not None
-        for hits in hits_of_parts(self.parts, resamples, seed):
-            for draw in range(hits[0].shape[1]):
-                yield tuple(
-                    part.with_hits(own[:, draw]) for part, own in zip(self.parts, hits, strict=True)
-                )
+        for batch in hits_of_parts(self.parts, resamples, seed):
+            for draw in range(batch[0].shape[1]):
+                pairs = zip(self.parts, batch, strict=True)
+                yield tuple(part.with_hits(hits[:, draw]) for part, hits in pairs)
 
     def _of_rows(self, resamples: int, seed: int) -> Iterator[tuple[Cells, ...]]:
         """One class per row: the columns of a row depend on each other."""
         sample = self.sample
         tally = self.tally
         assert sample is not None
-        kept = slice(None) if sample.w is None else sample.w > 0
-        P = np.asarray(sample.p, dtype=np.float64)[kept]
-        w = None if sample.w is None else sample.w[kept]
+        P = np.asarray(sample.p, dtype=np.float64)
+        w = sample.w
+        if w is not None:
+            P = P[w > 0]
+            w = w[w > 0]
         rows, columns = order_by_content(P, w if self.importance else None)
-        w = None if w is None else w[rows]
-        if w is not None and not self.importance:
-            rows = np.repeat(rows, w.astype(np.int64))
-            w = None
+        if w is not None:
+            w = w[rows]
+            if not self.importance:
+                rows = np.repeat(rows, w.astype(np.int64))
+                w = None
         bounds = np.cumsum([0] + [part.size for part in tally.parts])
-        cell = np.stack(
-            [np.searchsorted(part.score, p) for part, p in zip(tally.parts, P.T, strict=True)],
-            axis=1,
-        )
+        of_columns = zip(tally.parts, P.T, strict=True)
+        cell = np.stack([np.searchsorted(part.score, p) for part, p in of_columns], axis=1)
         reached = np.cumsum(P[:, columns], axis=1)[rows]
         reached /= reached[:, -1:]
         rng = stream(seed, "labels")
         for _ in range(resamples):
             drawn = columns[draw_classes(reached, rng.random((rows.size, 1)))[:, 0]]
             if w is None:
-                events = np.bincount(cell[rows, drawn] + bounds[drawn], minlength=bounds[-1])
-                halves = zip(tally.parts, np.split(events, bounds[1:-1]), strict=True)
-                yield tuple(Cells(part.score, part.count, part.weight, own) for part, own in halves)
+                counts = np.bincount(cell[rows, drawn] + bounds[drawn], minlength=bounds[-1])
+                pairs = zip(tally.parts, np.split(counts, bounds[1:-1]), strict=True)
+                yield tuple(
+                    Cells(part.score, part.count, part.weight, events) for part, events in pairs
+                )
                 continue
-            of_class = ((part, k, drawn == k) for k, part in enumerate(tally.parts))
-            yield tuple(_with_events(part, cell[rows[at], k], w[at]) for part, k, at in of_class)
+            parts = []
+            for k, part in enumerate(tally.parts):
+                is_event = drawn == k
+                parts.append(_with_events(part, cell[rows[is_event], k], w[is_event]))
+            yield tuple(parts)
 
 
 def hits_of_parts(
@@ -443,9 +449,8 @@ def redraw_of(evidence: Evidence) -> Redraw:
     if evidence.rows is None:
         return redraw_of_tally(evidence.tally_in(), "frequency" if frequency else "importance")
     if evidence.rows.logits:
-        evidence = replace(
-            evidence, rows=evidence.matrix
-        )  # the cell of a row is found by its probability
+        # The cell of a row is found by its probability.
+        evidence = replace(evidence, rows=evidence.matrix)
     tally = evidence.tally_in()
     sample = evidence.need_rows("")
     if frequency:
@@ -459,19 +464,18 @@ def redraw_of(evidence: Evidence) -> Redraw:
     return Redraw(tally, tuple(parts_of(sample, tally.kind, _entries_of_rows)))
 
 
-def pooled_redraw(tally: Tally, few: Tally) -> Redraw:
+def pooled_redraw(tally: Tally, pools: Tally) -> Redraw:
     """A redraw of pools of the scores of a tally whose weights count rows.
 
     Labels are drawn for each score, as for other questions, and summed over the pools.
     """
     parts = []
-    for every, pooled in zip(tally.parts, few.parts, strict=True):
+    for every, pooled in zip(tally.parts, pools.parts, strict=True):
         last = np.searchsorted(np.cumsum(every.weight), np.cumsum(pooled.weight))
         start = np.concatenate([[0], last[:-1] + 1])
-        parts.append(
-            PartEntries(pooled, every.score, every.weight.astype(np.int64, copy=False), start=start)
-        )
-    return Redraw(few, tuple(parts))
+        count = every.weight.astype(np.int64, copy=False)
+        parts.append(PartEntries(pooled, every.score, count, start=start))
+    return Redraw(pools, tuple(parts))
 
 
 def _frequency_tally(tally: Tally) -> Tally:
@@ -481,9 +485,9 @@ def _frequency_tally(tally: Tally) -> Tally:
         raise InputError(
             "sample_weight", "must be whole numbers that sum to less than 2³⁵", remedy=remedy
         )
-    parts = (
-        Cells(part.score, cast(Ints, part.weight), part.weight, part.events) for part in tally.parts
-    )
+    parts = []
+    for part in tally.parts:
+        parts.append(Cells(part.score, cast(Ints, part.weight), part.weight, part.events))
     return Tally(tally.kind, tuple(parts), tally.classes)
 
 
@@ -493,7 +497,10 @@ def _entries_of_counts(cells: Cells) -> PartEntries:
 
 
 def _entries_of_equal_weight(cells: Cells) -> PartEntries:
-    """One label per row; all rows of a cell must have the same weight, since the sums do not separate them."""
+    """One label per row; all rows of a cell must have the same weight.
+
+    Sums do not tell them apart.
+    """
     if cells.squares is None:
         return _entries_of_counts(cells)
     return PartEntries(cells, cells.score, cells.count, entries_of_equal_weights(cells).weight)
@@ -502,68 +509,80 @@ def _entries_of_equal_weight(cells: Cells) -> PartEntries:
 def _entries_of_rows(sample: Sample) -> PartEntries:
     """One label per row, whatever its weight; rows of equal score and weight are drawn together."""
     assert sample.w is not None
-    entries = entries_of_rows(
-        np.asarray(sample.y), np.asarray(sample.p, dtype=np.float64), sample.w
-    )
+    p = np.asarray(sample.p, dtype=np.float64)
+    entries = entries_of_rows(np.asarray(sample.y), p, sample.w)
     return PartEntries(cells_of_rows(sample), entries.z, entries.rows, entries.weight)
 
 
-def _with_events(cells: Cells, at: Ints, w: Floats) -> Cells:
-    """The cells with events of weight `w` in cells `at`."""
-    events: Numbers = np.bincount(at, w, cells.size)
-    events = events.astype(np.int64) if cells.whole else events
+def _with_events(cells: Cells, place: Ints, w: Floats) -> Cells:
+    """The cells with events of weight `w` in the cells of these numbers."""
+    events: Numbers = np.bincount(place, w, cells.size)
+    if cells.whole:
+        events = events.astype(np.int64)
     # Sums in another order may exceed the cell's total in the last digit.
     events = np.minimum(events, cells.weight)
-    squares: Floats = np.asarray(np.bincount(at, w * w, cells.size))
+    squares: Floats = np.asarray(np.bincount(place, w * w, cells.size))
     return Cells(cells.score, cells.count, cells.weight, events, cells.squares, squares)
 
 
-def draw_classes(reached: Floats, at: Floats) -> Ints:
-    """The class at each of some random numbers, of shape (rows, draws), by bisection of the cumulative scores.
+def draw_classes(reached: Floats, chance: Floats) -> Ints:
+    """The class at each of some random numbers, of shape (rows, draws).
 
-    K stands for none of the K classes.
+    It is found by bisection of the cumulative scores; K stands for none of the K classes.
     """
     classes = reached.shape[1]
-    low = np.zeros(at.shape, dtype=np.int64)
-    high = np.full(at.shape, classes)
+    low = np.zeros(chance.shape, dtype=np.int64)
+    high = np.full(chance.shape, classes)
     rows = np.arange(len(reached))[:, np.newaxis]
     for _ in range(classes.bit_length()):
         middle = (low + high) // 2
-        beyond = reached[rows, np.minimum(middle, classes - 1)] <= at
+        beyond = reached[rows, np.minimum(middle, classes - 1)] <= chance
         undecided = low < high
         low = np.where(undecided & beyond, middle + 1, low)
         high = np.where(undecided & ~beyond, middle, high)
     return low
 
 
-_IF_ROUNDED = "If scores were rounded, say to 0.01, pass `rounded_to=0.01`: those of 0 and 1 are then moved by up to half of it."
+_IF_ROUNDED = (
+    "If scores were rounded, say to 0.01, pass `rounded_to=0.01`: "
+    "those of 0 and 1 are then moved by up to half of it."
+)
 
 
 def contradictions(cells: Cells) -> int:
-    """Rows whose label has probability zero under their score: events at score 0, non-events at score 1."""
-    return sum(wrong for _, wrong, _ in _wrong_rows(cells))
+    """Rows whose label has probability zero: events at score 0, non-events at score 1."""
+    return sum(certain.wrong for certain in _certain_rows(cells))
 
 
 def contradictions_in_words(cells: Cells) -> str:
-    """How many rows of score 0 and 1 have the label that is impossible."""
-    places = (
-        f"{wrong:,} of {rows:,} rows with score exactly {score} {'has' if wrong == 1 else 'have'} label {1 - score}"
-        for score, wrong, rows in _wrong_rows(cells)
-        if wrong
-    )
+    """The numbers of rows of score 0 and 1 that have the impossible label, in words."""
+    places = []
+    for score, wrong, rows in _certain_rows(cells):
+        if wrong:
+            have = "has" if wrong == 1 else "have"
+            shares = f"{wrong:,} of {rows:,} rows"
+            places.append(f"{shares} with score exactly {score} {have} label {1 - score}")
     return " and ".join(places)
 
 
-def _wrong_rows(cells: Cells) -> list[tuple[int, int, int]]:
-    """Score, wrong rows and rows, for scores of 0 and 1."""
+class _CertainRows(NamedTuple):
+    """Rows whose score is exactly 0 or 1, and those of them with the other label."""
+
+    score: int
+    wrong: int
+    rows: int
+
+
+def _certain_rows(cells: Cells) -> tuple[_CertainRows, _CertainRows]:
     # Scores ascend.
-    zero = slice(0, int(np.searchsorted(cells.score, 0.0, side="right")))
-    one = slice(int(np.searchsorted(cells.score, 1.0, side="left")), cells.size)
-    others = (cells.weight[one] - cells.events[one]).sum()
-    return [
-        (0, int(cells.events[zero].sum()), int(cells.weight[zero].sum())),
-        (1, int(others), int(cells.weight[one].sum())),
-    ]
+    end = int(np.searchsorted(cells.score, 0.0, side="right"))
+    start = int(np.searchsorted(cells.score, 1.0, side="left"))
+    events = cells.events[:end].sum()
+    non_events = (cells.weight[start:] - cells.events[start:]).sum()
+    return (
+        _CertainRows(0, int(events), int(cells.weight[:end].sum())),
+        _CertainRows(1, int(non_events), int(cells.weight[start:].sum())),
+    )
 
 
 def moved_inside(cells: Cells, unit: float) -> Cells:
@@ -573,18 +592,20 @@ def moved_inside(cells: Cells, unit: float) -> Cells:
 
 
 def moved_scores(score: Floats, rows: NDArray[Any], hits: NDArray[Any], unit: float) -> Floats:
-    """Ascending scores, those of 0 and 1 moved to the share of their labels 1, by at most half a unit.
+    """Ascending scores, those of 0 and 1 moved to their event rates, by at most half a unit.
 
-    A rounded score may be anything within half a unit; among many rows, its end would be refuted as
-    well. Scores do not pass others that are nearer to 0 or 1.
+    A rounded score may be anything within half a unit; among many rows, the end of that range would
+    be refuted as well. Moved scores do not pass others that are nearer to 0 or 1.
     """
-    zero = score == 0
-    one = score == 1
-    inside = score[~(zero | one)]
-    low, high = (inside[0], 1 - inside[-1]) if inside.size else (1.0, 1.0)
-    low = min(unit / 2, low / 2, hits[zero].sum() / max(rows[zero].sum(), 1))
-    high = min(unit / 2, high / 2, (rows - hits)[one].sum() / max(rows[one].sum(), 1))
-    return np.where(zero, low, np.where(one, 1 - high, score))
+    is_zero = score == 0
+    is_one = score == 1
+    inside = score[~(is_zero | is_one)]
+    lowest = inside[0] if inside.size else 1.0
+    highest = inside[-1] if inside.size else 0.0
+    low = min(unit / 2, lowest / 2, hits[is_zero].sum() / max(rows[is_zero].sum(), 1))
+    misses = (rows - hits)[is_one].sum()
+    high = min(unit / 2, (1 - highest) / 2, misses / max(rows[is_one].sum(), 1))
+    return np.where(is_zero, low, np.where(is_one, 1 - high, score))
 
 
 def impossible_outcome(impossible: str, contradicted: int) -> Outcome:
@@ -593,18 +614,14 @@ def impossible_outcome(impossible: str, contradicted: int) -> Outcome:
         "contradicted": contradicted,
         "strongest": "labels that are impossible under the scores",
     }
-    return Outcome(
-        0.0,
-        0.0,
-        f"Labels are impossible under the scores: {impossible}. {_IF_ROUNDED}",
-        details=details,
-    )
+    assumptions = f"Labels are impossible under the scores: {impossible}. {_IF_ROUNDED}"
+    return Outcome(0.0, 0.0, assumptions, details=details)
 
 
 def impossible_in_words(impossible: str, unit: float) -> str:
-    """The sentences about labels that are impossible only because scores were rounded to multiples of a unit."""
+    """The sentences about labels that are impossible only because scores were rounded."""
     return (
-        f"Labels are impossible under the scores as they stand (p = 0): {impossible}. But scores were rounded to "
-        f"multiples of {unit:.4g}; with those of 0 and 1 moved by up to half of it, as their labels suggest, the "
-        "p-value is the one reported."
+        f"Labels are impossible under the scores as they stand (p = 0): {impossible}. "
+        f"But scores were rounded to multiples of {unit:.4g}; with those of 0 and 1 moved by up to "
+        "half of it, as their labels suggest, the p-value is the one reported."
     )

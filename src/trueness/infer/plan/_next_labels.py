@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from trueness._input.arguments import Seed, checked_whole, whole_seed
-from trueness._input.columns import refuse_bad
+from trueness._input.columns import LEAVE_OUT, refuse_bad
 from trueness._input.sample import refuse_shuffled_index
 from trueness._input.zero_one import finite_numbers, zero_one
 from trueness._numerics.streams import stream
@@ -16,12 +16,12 @@ from trueness.results import NextLabels
 from trueness.typing import ArrayLike, Bools, Floats, Ints
 
 _GROUPS = 5
-"""Of the scores, crossed with the judge's labels."""
+"""Groups of the scores, crossed with the judge's labels."""
 _FEWEST = 2
-"""Labels of each stratum at least: one has no spread."""
+"""The smallest number of labels of a stratum: one label has no spread."""
 _SPREAD = 0.5
-"""The share of the labels that is spread evenly over the rows. With .3 of them, and strata that
-trusted the judge's labels alone, limits covered .83 where the judge misses events."""
+"""The share of the labels that is spread evenly over the rows. In simulations with a share of .3,
+and strata by the judge's labels alone, limits covered .83 where the judge misses events."""
 
 
 def next_labels(
@@ -32,7 +32,7 @@ def next_labels(
     labelled: ArrayLike | None = None,
     seed: Seed = 0,
 ) -> NextLabels:
-    r"""Which rows people should label next: where labels are most uncertain, with known probabilities.
+    r"""Rows that people should label next: where labels are uncertain, with known probabilities.
 
     Parameters
     ----------
@@ -91,11 +91,11 @@ def next_labels(
     """
     rows = _read(y_prob, judge, labelled)
     free = ~rows.labelled
-    most = int(free.sum())
+    n_free = int(free.sum())
     budget = checked_whole(budget, "budget")
-    if budget > most:
+    if budget > n_free:
         raise InputError(
-            "budget", f"must be at most {most:,}, the rows without a label", f"got {budget:,}"
+            "budget", f"must be at most {n_free:,}, the rows without a label", f"got {budget:,}"
         )
     rng = stream(whole_seed(seed), "subset")
     stratum = _strata(rows, budget)
@@ -128,7 +128,7 @@ class _Rows:
 
     @property
     def guess(self) -> Floats:
-        """What score and judge together expect of each row."""
+        """The probability of an event by score and judge together."""
         if self.judge is None:
             return self.p
         return (self.p + self.judge) / 2
@@ -136,23 +136,25 @@ class _Rows:
 
 def _read(y_prob: ArrayLike, judge: ArrayLike | None, labelled: ArrayLike | None) -> _Rows:
     refuse_shuffled_index(y_prob, {"judge": judge, "labelled": labelled})
-    p = finite_numbers(y_prob, "y_prob")
+    p = finite_numbers(y_prob, "y_prob", if_missing=LEAVE_OUT)
     outside = (p < 0) | (p > 1)
     if outside.any():
         refuse_bad("y_prob", "must lie in [0, 1]", outside, "values do not, the first")
     if p.size == 0:
         raise InputError("y_prob", "must have at least one row", "it is empty")
     remedy = "Scores need a cut first, such as `score >= 0.5`."
-    labels = None if judge is None else zero_one(judge, "judge", p.size, remedy=remedy)
-    known = np.zeros(p.size, bool)
+    labels = None
+    if judge is not None:
+        labels = zero_one(judge, "judge", p.size, remedy=remedy, if_missing=LEAVE_OUT)
+    has_label = np.zeros(p.size, bool)
     if labelled is not None:
         remedy = "True where there is a human label: `~np.isnan(y_human)`."
-        known = zero_one(labelled, "labelled", p.size, remedy=remedy) == 1
-    return _Rows(p, labels, known)
+        has_label = zero_one(labelled, "labelled", p.size, remedy=remedy, if_missing=remedy) == 1
+    return _Rows(p, labels, has_label)
 
 
 def _strata(rows: _Rows, budget: int) -> Ints:
-    """Groups of the scores crossed with the judge, as many as have room for two labels each."""
+    """Groups of the scores crossed with the judge, if each has room for two labels, or fewer."""
     for groups in range(_GROUPS, 0, -1):
         for judge in (rows.judge, None):
             stratum = _crossed(rows, judge, groups)
@@ -162,13 +164,13 @@ def _strata(rows: _Rows, budget: int) -> Ints:
 
 
 def _crossed(rows: _Rows, judge: Floats | None, groups: int) -> Ints:
-    """Groups of scores, apart for each label of the judge; neighbours are joined if one is too small."""
+    """Groups of scores for each label of the judge; a small group joins its neighbour."""
     cuts = np.quantile(rows.p, np.arange(1, groups) / groups)
     group = np.searchsorted(np.unique(cuts), rows.p, side="right")
     free = ~rows.labelled
     labels = np.zeros(rows.p.size) if judge is None else judge
-    few = [value for value in (0.0, 1.0) if free[labels == value].sum() < _FEWEST]
-    if few:  # a label that hardly any row has is no stratum
+    smallest = min(free[labels == value].sum() for value in (0.0, 1.0))
+    if smallest < _FEWEST:  # a label that hardly any row has is no stratum
         labels = np.zeros(rows.p.size)
     code = np.zeros(rows.p.size, np.int64)
     following = 0
@@ -195,7 +197,10 @@ def _joined(room: Ints) -> Ints:
 
 
 def _spreads(rows: _Rows, stratum: Ints) -> Floats:
-    """The standard deviation of a label in each stratum: by score and judge or by the score, the larger."""
+    """The standard deviation of a label in each stratum.
+
+    The larger of those by score and judge, and by the score alone.
+    """
     size = np.bincount(stratum)
     guess = np.bincount(stratum, rows.guess) / size
     score = np.bincount(stratum, rows.p) / size
@@ -205,12 +210,12 @@ def _spreads(rows: _Rows, stratum: Ints) -> Floats:
 def _allocation(spread: Floats, size: Ints, room: Floats, budget: int) -> Ints:
     """Whole numbers of labels: a floor for each stratum, then in proportion to size and spread."""
     share = size / size.sum()
-    least = np.minimum(np.maximum(_FEWEST, _SPREAD * budget * share), room)
-    if least.sum() > budget:
+    floor = np.minimum(np.maximum(_FEWEST, _SPREAD * budget * share), room)
+    if floor.sum() > budget:
         fewest = np.minimum(_FEWEST, room)
-        least = fewest * min(1.0, budget / fewest.sum())
+        floor = fewest * min(1.0, budget / fewest.sum())
         spread = np.ones(spread.size)
-    wanted = least + _filled(size * spread, room - least, budget - float(least.sum()))
+    wanted = floor + _filled(size * spread, room - floor, budget - float(floor.sum()))
     whole: Ints = np.floor(wanted + 1e-9).astype(np.int64)
     missing = budget - int(whole.sum())
     # The largest remainders first, where there is room.
@@ -224,7 +229,7 @@ def _allocation(spread: Floats, size: Ints, room: Floats, budget: int) -> Ints:
 
 
 def _filled(weight: Floats, room: Floats, amount: float) -> Floats:
-    """The amount in proportion to the weights, none beyond its room; what is left goes to the others."""
+    """The amount in proportion to the weights; what exceeds a room is shared among the others."""
     filled = np.zeros(weight.size)
     for _ in range(weight.size):
         open_ = room - filled > 1e-9
@@ -237,9 +242,10 @@ def _filled(weight: Floats, room: Floats, amount: float) -> Floats:
 
 
 def _extreme(rule: Any, p: Floats, stratum: Ints, start: float) -> Floats:
-    found = np.full(int(stratum.max()) + 1, start)
-    rule.at(found, stratum, p)
-    return found
+    """The smallest or largest value in each stratum."""
+    extreme = np.full(int(stratum.max()) + 1, start)
+    rule.at(extreme, stratum, p)
+    return extreme
 
 
 def _labels_of(rows: _Rows, stratum: Ints) -> Floats:
@@ -252,7 +258,10 @@ def _labels_of(rows: _Rows, stratum: Ints) -> Floats:
 
 
 def _relative_length(rows: _Rows, stratum: Ints, chosen: Ints) -> float:
-    """The standard error by strata, divided by that of as many random labels that know the strata, too."""
+    """The standard error by strata, divided by that of the same number of random labels.
+
+    Those are weighted by strata, too.
+    """
     size = np.bincount(stratum)
     guess = np.bincount(stratum, rows.guess) / size
     share = size / size.sum()

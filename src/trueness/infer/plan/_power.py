@@ -1,8 +1,6 @@
-r"""Power: to detect a miscalibration, and of equivalence tests to accept.
+r"""Power to detect a miscalibration, and of equivalence tests to accept; and laws of scores.
 
-And the scores that it is planned for.
-
-Three alternatives matter, whatever the rows say:
+Three alternatives matter, whatever the rows are:
 
 - the rarer label is 1.25 times as frequent as predicted, or 1/1.25 times: all log-odds are shifted;
 - the l2 error equals a tolerance: all log-odds are pulled towards their centre at the same mean
@@ -44,9 +42,9 @@ _LARGEST = 0.05
 _SHARE = 0.5
 _CERTAIN = 7.0
 _WIDEST = 40.0
-# Above this many distinct scores, neighbours are taken at their mean.
+# With more distinct scores, neighbours are taken at their mean.
 _MANY = 1024
-# The omnibus test needs about this many times the rows of the best test for the case at hand.
+# The omnibus test needs about 1.5 times the rows of the best test for the case at hand.
 _PRICE = 1.5
 # Non-centralities at which the power is drawn, around that of power 0.9.
 _PLACES = (2.8, 3.6, 4.6)
@@ -58,7 +56,7 @@ _STEPS = 24
 def detection_power(
     cells: Cells, alpha: float, effective: float, seed: int, clusters: float | None = None
 ) -> DetectionPower:
-    """Power of the omnibus test at level `alpha`, for as many independent rows as these are worth: `effective`.
+    """Power of the omnibus test at level `alpha`, for the `effective` number of independent rows.
 
     Student's t of few clusters costs rows; with very few, random signs cannot reject at all.
     """
@@ -73,54 +71,65 @@ def detection_power(
             return DetectionPower(0.0, 0.0, tolerance, None, unknown, unknown, math.nan)
         effective /= t_over_normal(alpha / 2, clusters - 1) ** 2
     scores = _Scores(cells, effective)
-    if not scores.w @ (
-        scores.p * (1 - scores.p)
-    ):  # only scores of 0 and 1, which one wrong label contradicts
+    if not scores.w @ (scores.p * (1 - scores.p)):
+        # Only scores of 0 and 1, which one wrong label contradicts.
         power = -math.expm1(effective * math.log1p(-tolerance))
-        needed = (
-            None if power >= ENOUGH else math.ceil(math.log1p(-ENOUGH) / math.log1p(-tolerance))
-        )
+        needed = None
+        if power < ENOUGH:
+            needed = math.ceil(math.log1p(-ENOUGH) / math.log1p(-tolerance))
         noticed = -math.expm1(math.log1p(-NOTICED) / effective)
         return DetectionPower(power, power, tolerance, needed, unknown, unknown, noticed)
     side = 1 if 2 * expected <= n else -1
-    shifts = [scores.shifted_to(side, factor) for factor in (RATIO, 1 / RATIO)]
-    alternatives = [*shifts, scores.off_by(tolerance, side)]
+    alternatives = [
+        scores.shifted_to(side, RATIO),
+        scores.shifted_to(side, 1 / RATIO),
+        scores.off_by(tolerance, side),
+    ]
     power_at = power_function(scores.cells, alpha, seed=seed)
-    powers = [1.0 if scores.strength(one) >= _CERTAIN else power_at(one) for one in alternatives]
-    enough = min(powers) >= ENOUGH
-    return DetectionPower(
-        *(
-            min(powers[:2]),
-            powers[2],
-            tolerance,
-            None if enough else scores.rows(alternatives, alpha, rows),
-        ),
-        *_noticed(scores, power_at),
-    )
+    powers = []
+    for truth in alternatives:
+        is_certain = scores.strength(truth) >= _CERTAIN
+        powers.append(1.0 if is_certain else power_at(truth))
+    needed = None
+    if min(powers) < ENOUGH:
+        needed = scores.rows(alternatives, alpha, rows)
+    shifts = min(powers[:2])
+    return DetectionPower(shifts, powers[2], tolerance, needed, *_noticed(scores, power_at))
 
 
-def _noticed(
-    scores: "_Scores", power_at: Callable[..., float]
-) -> tuple[tuple[float, float], tuple[float, float], float]:
-    """The observed/expected and the slopes that are noticed with probability 0.9, and the largest error among them.
+class _Noticed(NamedTuple):
+    """What is noticed with probability 0.9: observed/expected, slopes and the largest error."""
 
-    Labels are drawn at three places of each of four lines: log-odds shifted down or up, pulled
-    together or apart.
+    ratios: tuple[float, float]
+    slopes: tuple[float, float]
+    error: float
+
+
+def _noticed(scores: "_Scores", power_at: Callable[..., float]) -> _Noticed:
+    """From labels drawn at three places of each of four lines.
+
+    Along them log-odds are shifted down or up, pulled together or apart.
     """
-    lines: tuple[tuple[Callable[[float], Floats], float], ...] = (
-        (lambda d: scores.moved(1.0, -d), _WIDEST),
-        (lambda d: scores.moved(1.0, d), _WIDEST),
-        (lambda d: scores.flattened(1 - d), 1.0),
-        (lambda d: scores.flattened(1 + d), _STEEPEST),
-    )
-    found = [scores.noticed(line, widest, power_at) for line, widest in lines]
-    ends = [None if math.isnan(d) else line(d) for d, (line, _) in zip(found, lines, strict=True)]
-    below, above = (
-        math.nan if one is None else float(scores.w @ one / (scores.w @ scores.p))
-        for one in ends[:2]
-    )
-    error = max((scores.error(one) for one in ends if one is not None), default=math.nan)
-    return (below, above), (1 - found[2], 1 + found[3]), error
+    errors: list[float] = []
+
+    def place(line: Callable[[float], Floats], widest: float) -> float:
+        """Where the line is noticed; nan if nowhere."""
+        distance = scores.noticed(line, widest, power_at)
+        if not math.isnan(distance):
+            errors.append(scores.error(line(distance)))
+        return distance
+
+    def ratio(line: Callable[[float], Floats]) -> float:
+        distance = place(line, _WIDEST)
+        if math.isnan(distance):
+            return math.nan
+        return float(scores.w @ line(distance) / (scores.w @ scores.p))
+
+    below = ratio(lambda d: scores.moved(1.0, -d))
+    above = ratio(lambda d: scores.moved(1.0, d))
+    flatter = place(lambda d: scores.flattened(1 - d), 1.0)
+    steeper = place(lambda d: scores.flattened(1 + d), _STEEPEST)
+    return _Noticed((below, above), (1 - flatter, 1 + steeper), max(errors, default=math.nan))
 
 
 class _Scores:
@@ -131,17 +140,15 @@ class _Scores:
         if cells.whole and effective > n - 0.5:
             score = cells.score
             weight = cells.weight.astype(np.int64)
-        else:  # as many rows as these are worth, at quantiles of the scores
+        else:  # the effective number of rows, at quantiles of the scores
             size = max(1, round(effective))
             below = np.cumsum(cells.weight)
             middle = (np.arange(size) + 0.5) / size * below[-1]
-            score, weight = np.unique(
-                cells.score[np.searchsorted(below, middle)], return_counts=True
-            )
+            drawn = cells.score[np.searchsorted(below, middle)]
+            score, weight = np.unique(drawn, return_counts=True)
         if score.size > _MANY:
-            first = np.unique(
-                np.searchsorted(np.cumsum(weight), np.arange(_MANY) * (weight.sum() / _MANY))
-            )
+            start = np.arange(_MANY) * (weight.sum() / _MANY)
+            first = np.unique(np.searchsorted(np.cumsum(weight), start))
             sums = np.add.reduceat(score * weight, first)
             weight = np.add.reduceat(weight, first)
             score = sums / weight
@@ -151,12 +158,12 @@ class _Scores:
         self.n = float(weight.sum())
         self.moved = partial(moved, score)
 
-    def error(self, other: Floats) -> float:
+    def error(self, truth: Floats) -> float:
         """The l2 distance from the scores."""
-        return math.sqrt(float(self.w @ (other - self.p) ** 2) / self.n)
+        return math.sqrt(float(self.w @ (truth - self.p) ** 2) / self.n)
 
     def shifted_to(self, side: int, factor: float) -> Floats:
-        """Log-odds shifted so that the rarer label is `factor` times as frequent, as far as that is possible."""
+        """Log-odds shifted so that the rarer label is `factor` times as frequent, if possible."""
 
         def of_rarer(p: Floats) -> float:
             return float(self.w @ (p if side > 0 else 1 - p))
@@ -166,54 +173,56 @@ class _Scores:
         return self.moved(1.0, side * shift)
 
     def off_by(self, tolerance: float, side: int) -> Floats:
-        """Log-odds pulled together at the same mean, or else shifted, until the l2 error is `tolerance`."""
+        """Log-odds pulled together at the same mean until the l2 error is `tolerance`.
+
+        Where they vary too little for that, they are shifted.
+        """
         if self.error(self.flattened(0.0)) > tolerance:
-            return self.flattened(
-                _root(lambda b: tolerance - self.error(self.flattened(b)), 0.0, 1.0)
-            )
-        return self.moved(
-            1.0,
-            side * _root(lambda a: self.error(self.moved(1.0, side * a)) - tolerance, 0.0, _WIDEST),
-        )
+            slope = _root(lambda b: tolerance - self.error(self.flattened(b)), 0.0, 1.0)
+            return self.flattened(slope)
+        shift = _root(lambda a: self.error(self.moved(1.0, side * a)) - tolerance, 0.0, _WIDEST)
+        return self.moved(1.0, side * shift)
 
     def flattened(self, slope: float) -> Floats:
         """Log-odds pulled together or apart, at the same mean."""
         mean = float(self.w @ self.p)
-        return self.moved(
-            slope, _root(lambda a: float(self.w @ self.moved(slope, a)) - mean, -_WIDEST, _WIDEST)
-        )
+        shift = _root(lambda a: float(self.w @ self.moved(slope, a)) - mean, -_WIDEST, _WIDEST)
+        return self.moved(slope, shift)
 
     def noticed(
         self, line: Callable[[float], Floats], widest: float, power_at: Callable[..., float]
     ) -> float:
-        """How far along a line of alternatives the power is 0.9; nan if it is nowhere so high."""
+        """The place on a line of alternatives where the power is 0.9; nan if there is none."""
         places = np.geomspace(_FIRST, widest, _STEPS)
         strengths = np.maximum.accumulate([self.strength(line(d)) for d in places])
         if strengths[-1] <= 0:
             return math.nan
         # Three non-centralities; a line through the normal quantiles of their powers gives the
         # place of power 0.9.
-        asked = np.array(_PLACES) * min(1.0, float(strengths[-1]) / _PLACES[-1])
+        drawn = np.array(_PLACES) * min(1.0, float(strengths[-1]) / _PLACES[-1])
         # Both grow together in the beginning, so logarithms are nearly on a line.
-        known = np.log(np.maximum(strengths, 1e-300))
-        at = np.exp(np.interp(np.log(asked), known, np.log(places)))
-        powers = np.array([power_at(line(d)) for d in at])
-        slope, constant = np.polyfit(asked, ndtri(np.clip(powers, 0.002, 0.998)), 1)
+        log_strengths = np.log(np.maximum(strengths, 1e-300))
+        log_places = np.log(places)
+        distances = np.exp(np.interp(np.log(drawn), log_strengths, log_places))
+        powers = np.array([power_at(line(d)) for d in distances])
+        slope, constant = np.polyfit(drawn, ndtri(np.clip(powers, 0.002, 0.998)), 1)
         wanted = (float(ndtri(NOTICED)) - constant) / slope if slope > 0 else math.inf
         if not 0 < wanted <= strengths[-1]:
             return math.nan
-        return float(np.exp(np.interp(math.log(wanted), known, np.log(places))))
+        return float(np.exp(np.interp(math.log(wanted), log_strengths, log_places)))
 
-    def strength(self, other: Floats) -> float:
+    def strength(self, truth: Floats) -> float:
         """Non-centrality of the score tests of shift and slope together."""
-        return math.sqrt(self.n * ScoreLaw(self.p, self.w / self.n).strength(other))
+        return math.sqrt(self.n * ScoreLaw(self.p, self.w / self.n).strength(truth))
 
     def rows(self, alternatives: list[Floats], alpha: float, n: float) -> int:
-        """About how many rows give power 0.8, to two digits: the non-centrality grows with the root of their number."""
+        """About the number of rows with power 0.8, to two digits.
+
+        The non-centrality grows with the square root of their number.
+        """
         weakest = max(min(map(self.strength, alternatives)), 1e-6)
-        needed = n * max(
-            1.1, _PRICE * ((-float(ndtri(alpha / 2)) + float(ndtri(ENOUGH))) / weakest) ** 2
-        )
+        wanted = -float(ndtri(alpha / 2)) + float(ndtri(ENOUGH))
+        needed = n * max(1.1, _PRICE * (wanted / weakest) ** 2)
         return math.ceil(round(needed, 1 - math.floor(math.log10(needed))))
 
 
@@ -228,7 +237,7 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
 
 # Points of a normal distribution, in standard deviations.
 _GRID = np.linspace(-10, 10, 2001)
-# Standard deviations of log-odds between which one is searched for a c-statistic.
+# For a c-statistic, the standard deviation of log-odds is sought between these.
 _NARROW = 1e-3
 _WIDE = 1e3
 _FARTHEST = 700.0
@@ -253,63 +262,59 @@ class ScoreLaw(NamedTuple):
         Ties count one half.
         """
         events = self.share * self.score
-        others = self.share * (1 - self.score)
-        below = np.cumsum(others) - others / 2
-        return float(events @ below / (events.sum() * others.sum()))
+        non_events = self.share * (1 - self.score)
+        below = np.cumsum(non_events) - non_events / 2
+        return float(events @ below / (events.sum() * non_events.sum()))
 
     @property
     def information(self) -> tuple[float, float, float]:
-        """The means of p (1 − p), and of this times the first and the second power of the log-odds."""
+        """The means of p (1 − p), and of this times the log-odds and times their square."""
         v = self.share * self.score * (1 - self.score)
         x = log_odds_of(self.score)
         return float(v.sum()), float(v @ x), float(v @ x**2)
 
     def shift(self, ratio: float, slope: float) -> float:
-        """The intercept with which log-odds of this slope have `ratio` times the events that the scores predict."""
+        """The intercept at which log-odds of this slope give `ratio` times the expected events."""
         inside = (self.score > 0) & (self.score < 1)
         x = log_odds_of(self.score[inside])
         share = self.share[inside]
-        target = ratio * self.prevalence - float(self.share[self.score == 1].sum())
+        certain = float(self.share[self.score == 1].sum())
+        target = ratio * self.prevalence - certain
         if not 0 < target < share.sum():
-            limit = (
-                float(share.sum()) + float(self.share[self.score == 1].sum())
-            ) / self.prevalence
+            limit = (float(share.sum()) + certain) / self.prevalence
             demand = f"must be below {limit:.4g}, at which every row is an event"
             raise InputError("detect_oe", demand, f"got {ratio:g}")
-        return bracketed_root(
-            lambda a: float(share @ expit(slope * x + a)) - target,
-            -_FARTHEST,
-            _FARTHEST,
-            xtol=1e-10,
-        )
+
+        def excess(intercept: float) -> float:
+            return float(share @ expit(slope * x + intercept)) - target
+
+        return bracketed_root(excess, -_FARTHEST, _FARTHEST, xtol=1e-10)
 
     def strength(self, truth: Floats) -> float:
-        """Non-centrality per row of the score tests of shift and slope together, if these are the event rates."""
+        """Non-centrality per row of the score tests of shift and slope, for these event rates."""
         total, first, second = self.information
         gap = self.share * (truth - self.score)
+        of_shift = float(gap.sum()) ** 2 / total
         spread = second - first**2 / total
-        along = float(
-            gap
-            @ np.where(
-                (self.score > 0) & (self.score < 1), log_odds_of(self.score) - first / total, 0.0
-            )
-        )
-        return float(gap.sum()) ** 2 / total + (
-            along**2 / spread if spread > 1e-12 * total else 0.0
-        )
+        if not spread > 1e-12 * total:  # log-odds do not vary
+            return of_shift
+        inside = (self.score > 0) & (self.score < 1)
+        away = np.where(inside, log_odds_of(self.score) - first / total, 0.0)
+        return of_shift + float(gap @ away) ** 2 / spread
 
-    def rows(self, n: int, most: int, *, density: bool = False) -> tuple[Floats, Ints]:
-        """Scores at quantiles of the law, at most `most` distinct ones, and the number of the n rows with each.
+    def rows(self, n: int, limit: int, *, density: bool = False) -> tuple[Floats, Ints]:
+        """Scores at quantiles of the law, at most `limit` distinct ones, and rows with each.
 
         With `density`, scores lie between the values of the law, too.
         """
-        m = min(n, most)
+        m = min(n, limit)
         reached = np.cumsum(self.share)
-        at = (np.arange(m) + 0.5) / m
+        quantile = (np.arange(m) + 0.5) / m
         if density:
-            score = np.interp(at, reached - self.share / 2, self.score)
+            score = np.interp(quantile, reached - self.share / 2, self.score)
         else:
-            score = self.score[np.minimum(np.searchsorted(reached, at), self.score.size - 1)]
+            place = np.searchsorted(reached, quantile)
+            score = self.score[np.minimum(place, self.score.size - 1)]
         score, place = np.unique(score, return_inverse=True)
         return score, np.bincount(place, np.diff(np.arange(m + 1) * n // m)).astype(np.int64)
 
@@ -364,15 +369,13 @@ def _of_scores(scores: ArrayLike) -> ScoreLaw:
 
 
 def _of_pair(log_odds: Any) -> ScoreLaw:
-    pair = tuple(log_odds) if isinstance(log_odds, list | tuple) or np.ndim(log_odds) == 1 else ()
-    if (
-        len(pair) != 2
-        or not all(map(is_number, pair))
-        or not (abs(pair[0]) < _FARTHEST and 0 < pair[1] < _WIDE)
-    ):
-        demand = "must be the mean and the standard deviation of the log-odds, the latter above 0"
-        raise InputError("log_odds", demand, f"got {log_odds!r}")
-    return _normal(float(pair[0]), float(pair[1]))
+    is_vector = isinstance(log_odds, list | tuple) or np.ndim(log_odds) == 1
+    if is_vector and len(log_odds) == 2 and all(map(is_number, log_odds)):
+        mean, deviation = log_odds
+        if abs(mean) < _FARTHEST and 0 < deviation < _WIDE:
+            return _normal(float(mean), float(deviation))
+    demand = "must be the mean and the standard deviation of the log-odds, the latter above 0"
+    raise InputError("log_odds", demand, f"got {log_odds!r}")
 
 
 def _normal(mean: float, deviation: float) -> ScoreLaw:
@@ -383,7 +386,10 @@ def _normal(mean: float, deviation: float) -> ScoreLaw:
 def _with_c(prevalence: float, c_statistic: float) -> ScoreLaw:
     """Normal log-odds with this prevalence and c-statistic."""
     if not _RAREST <= prevalence <= 1 - _RAREST:
-        demand = f"must not be so near 0 or 1 if `c_statistic` is given: at least {_RAREST:g}, at most 1 - {_RAREST:g}"
+        demand = (
+            "must not be so near 0 or 1 if `c_statistic` is given: "
+            f"at least {_RAREST:g}, at most 1 - {_RAREST:g}"
+        )
         raise InputError("prevalence", demand, f"got {prevalence!r}")
 
     def law(deviation: float) -> ScoreLaw:
@@ -416,7 +422,7 @@ MOST_ROWS = 10**7
 # each of them.
 _PER_CELL = 4
 _FINE = 0.65
-# If no score is shared by more rows than this, scores are taken to have a density.
+# If no score has a larger share of the rows, scores are taken to have a density.
 _TIED = 0.02
 
 
@@ -436,27 +442,30 @@ def acceptance_size(
     `step` is called after each number of rows that is tried: about ten times.
     """
     draws = _DRAWS[criterion]
-    few = _FEW_DRAWS if power <= _HIGH_POWER else draws
+    first_draws = _FEW_DRAWS if power <= _HIGH_POWER else draws
+    has_density = bool(law.share.max() <= _TIED)
 
     def accepted(n: int) -> float:
-        """The share of data sets that are.
+        """The share of data sets that are accepted.
 
-        If all or none of the first few are, there are no more.
+        If all or none of the first few are, no more are drawn.
         """
-        most = max(1024, math.ceil(_PER_CELL * n**_FINE))
-        kept = 0
+        limit = max(1024, math.ceil(_PER_CELL * n**_FINE))
         rng = stream(seed, "labels")
-        score, count = law.rows(n, most, density=law.share.max() <= _TIED)
-        for done in range(1, draws + 1):
+        score, count = law.rows(n, limit, density=has_density)
+        drawn = 0
+        kept = 0
+        while drawn < draws:
             cells = Cells(score, count, count, rng.binomial(count, score))
             kept += _keeps(cells, criterion, within, 1 - level)
-            if done == few and kept in (0, few):
+            drawn += 1
+            if drawn == first_draws and kept in (0, drawn):
                 break
         step()
-        return kept / done
+        return kept / drawn
 
     return rows_for(
-        partial(quietly, accepted), power, _FIRST_ROWS, least=_LEAST_ROWS, times=4, draws=draws
+        partial(quietly, accepted), power, _FIRST_ROWS, fewest=_LEAST_ROWS, times=4, draws=draws
     )
 
 
@@ -465,18 +474,17 @@ def rows_for(
     power: float,
     first: float,
     *,
-    least: int,
+    fewest: int,
     times: int,
     draws: int,
 ) -> int | None:
     """Rows with which a simulated power, which rises with their number, is `power`.
 
-    None if there are too many.
-
-    Near its target, the normal quantile of the power is about linear in log n.
+    None if there are too many. The search begins at `first` and goes by factors of `times`, then by
+    bisection. Near its target, the normal quantile of the power is about linear in log n.
     """
     target = float(ndtri(power))
-    n = max(first, float(least))
+    n = max(first, float(fewest))
     seen: list[tuple[float, float]] = []
 
     def reached(n: float) -> bool:
@@ -485,9 +493,9 @@ def rows_for(
         return share >= power
 
     if n <= MOST_ROWS and reached(n):
-        while n > least and reached(max(n / times, least)):
-            n = max(n / times, least)
-        low = max(n / times, least)
+        while n > fewest and reached(max(n / times, fewest)):
+            n = max(n / times, fewest)
+        low = max(n / times, fewest)
         high = n
     else:
         while n < MOST_ROWS and not reached(min(times * n, MOST_ROWS)):
@@ -498,7 +506,10 @@ def rows_for(
         high = min(times * n, MOST_ROWS)
     while high > low * _FACTOR:
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if reached(middle) else (middle, high)
+        if reached(middle):
+            high = middle
+        else:
+            low = middle
     # The nearest four smooth the noise of the simulation.
     near = sorted(seen, key=lambda point: abs(point[1] - target))[:4]
     x, z = np.array(near).T

@@ -1,4 +1,4 @@
-"""Planning a validation: how many rows it takes to estimate, test or accept the calibration of a model."""
+"""Planning a validation: the rows needed to estimate, test or accept calibration."""
 
 import math
 from collections.abc import Callable
@@ -28,10 +28,10 @@ from trueness.infer.test._omnibus import power_function
 from trueness.results import ValidationSize
 from trueness.typing import ArrayLike
 
-# The widths that software for Riley's criteria plans for by default; that of the Brier score is
-# ours.
 _LEAST_TARGET = 1e-9
 _MOST_TARGET = 1e9
+# The widths that software for Riley's criteria plans for by default; that of the Brier score is
+# ours.
 _WIDTHS = {"oe_width": 0.2, "slope_width": 0.2, "brier_width": 0.02, "c_width": 0.1}
 _TITLES = {
     "oe_width": "O/E",
@@ -39,7 +39,7 @@ _TITLES = {
     "brier_width": "Brier score",
     "c_width": "c-statistic",
 }
-# Distinct scores for which power is simulated at most; above, neighbours share one.
+# Power is simulated for at most this number of distinct scores; with more, neighbours share one.
 _MANY = 1024
 _DRAWS = 400
 _NULL_DRAWS = 999
@@ -135,7 +135,8 @@ def validation_size(
 
     and for the c-statistic C the smallest n at which Newcombe's (2006) standard error,
 
-    .. math:: \sqrt{\frac{C (1 - C) \left[ 1 + (n / 2 - 1) \left( \frac{1 - C}{2 - C} + \frac{C}{1 + C} \right)
+    .. math:: \sqrt{\frac{C (1 - C) \left[
+              1 + (n / 2 - 1) \left( \frac{1 - C}{2 - C} + \frac{C}{1 + C} \right)
               \right]}{n^2 \varphi (1 - \varphi)}} ,
 
     is at most width/2z. O/E has the limits exp(±z s); its size is on the safe side, as it ignores
@@ -200,35 +201,38 @@ def validation_size(
     targets = {**widths, "oe_se": oe_se, **errors, **accepted}
     _check_targets(targets)
     law = score_law(prevalence, c_statistic, log_odds, scores)
-    rate = float(prevalence) if prevalence is not None else law.prevalence  # type: ignore[union-attr]  # without a prevalence there is a law
-    nothing = all(value is None for value in targets.values())
-    if nothing:
-        widths = {
-            name: width if law is not None or name == "oe_width" else None
-            for name, width in _WIDTHS.items()
-        }
+    if prevalence is not None:
+        rate = float(prevalence)
+    else:
+        assert law is not None  # without a prevalence there is a law
+        rate = law.prevalence
+    by_default = all(value is None for value in targets.values())
+    if by_default and law is None:
+        widths["oe_width"] = _WIDTHS["oe_width"]
+    elif by_default:
+        widths.update(_WIDTHS)
     plan = _Plan(law, rate, c_statistic, level, power)
-    found = [plan.precision(name, width) for name, width in widths.items() if width is not None]
+    criteria = []
+    for name, width in widths.items():
+        if width is not None:
+            criteria.append(plan.precision(name, width))
     if oe_se is not None:
-        found.append(
-            _Criterion(
-                "O/E", f"standard error of log O/E {oe_se:g}", _whole((1 - rate) / rate / oe_se**2)
-            )
-        )
-    found += [
-        plan.detection(name, value, seed) for name, value in errors.items() if value is not None
-    ]
+        target = f"standard error of log O/E {oe_se:g}"
+        criteria.append(_Criterion("O/E", target, _whole((1 - rate) / rate / oe_se**2)))
+    for name, value in errors.items():
+        if value is not None:
+            criteria.append(plan.detection(name, value, seed))
     if accept_oe is not None:
-        found.append(plan.acceptance(accept_oe))
+        criteria.append(plan.acceptance(accept_oe))
     wanted = {name: margin for name, margin in margins.items() if margin is not None}
     report = reporter(progress)
     total = _STEPS * len(wanted)
-    for i, (name, margin) in enumerate(wanted.items()):
+    for i, (criterion, margin) in enumerate(wanted.items()):
         # About ten numbers of rows are tried, each of which is a step.
         steps = (report(done, total) for done in range(_STEPS * i + 1, _STEPS * (i + 1)))
-        found.append(plan.equivalence(name, margin, seed, partial(next, steps, None)))
+        criteria.append(plan.equivalence(criterion, margin, seed, partial(next, steps, None)))
         report(_STEPS * (i + 1), total)
-    return plan.result(found, explain=nothing)
+    return plan.result(criteria, explain=by_default)
 
 
 class _Criterion(NamedTuple):
@@ -238,11 +242,12 @@ class _Criterion(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """What is known about the rows, and what limits and tests must hold to."""
+    """The law of the scores, the event rate, and the level and power of limits and tests."""
 
     law: ScoreLaw | None
     rate: float
-    c: Any
+    c: float | None
+    """The c-statistic, if it was given."""
     level: float
     power: float
 
@@ -277,38 +282,43 @@ class _Plan(NamedTuple):
         if name == "oe_width":
             size = (1 - self.rate) / self.rate / (math.asinh(width / 2) / self.z) ** 2
         elif name == "c_width":
-            c = self.known_law(name).c_statistic if self.c is None else self.c_statistic
-            size = _c_size(self.rate, c, se)
+            if self.c is None:
+                self.known_law(name)
+            size = _c_size(self.rate, self.c_statistic, se)
+        elif name == "slope_width":
+            size = _slope_size(self.known_law(name), se)
         else:
-            size = (_slope_size if name == "slope_width" else _brier_size)(self.known_law(name), se)
-        return _Criterion(
-            _TITLES[name], f"{100 * self.level:g} % limits {width:g} apart", _whole(size)
-        )
+            size = _brier_size(self.known_law(name), se)
+        target = f"{100 * self.level:g} % limits {width:g} apart"
+        return _Criterion(_TITLES[name], target, _whole(size))
 
     def detection(self, name: str, value: float, seed: int) -> _Criterion:
         """Rows with which the omnibus test detects the error with the probability `power`."""
         law = self.known_law(name)
-        title, ratio, slope = ("O/E", value, 1.0) if name == "detect_oe" else ("slope", 1.0, value)
-        shift = law.shift(ratio, slope)
+        if name == "detect_oe":
+            title = "O/E"
+            slope = 1.0
+            shift = law.shift(value, 1.0)
+        else:
+            title = "slope"
+            slope = value
+            shift = law.shift(1.0, value)
 
         def simulated(n: int) -> float:
             """The share of data sets of n rows that the test rejects."""
             score, count = law.rows(n, _MANY)
             cells = Cells(score, count, count, np.zeros_like(count))
-            truth = moved(score, slope, shift)
-            return power_function(cells, 1 - self.level, null_draws=_NULL_DRAWS, seed=seed)(
-                truth, _DRAWS
-            )
+            power_at = power_function(cells, 1 - self.level, null_draws=_NULL_DRAWS, seed=seed)
+            return power_at(moved(score, slope, shift), _DRAWS)
 
         target = f"{title} {value:g} detected with probability {self.power:g}"
-        # As many rows as the best single test would need.
-        first = (self.z + max(float(ndtri(self.power)), 0.0)) ** 2 / law.strength(
-            moved(law.score, slope, shift)
-        )
-        size = rows_for(simulated, self.power, first, least=_LEAST_ROWS, times=2, draws=_DRAWS)
-        return _Criterion(
-            "omnibus test", target, None if size is None else _two_digits(max(size, _LEAST_ROWS))
-        )
+        # The rows that the best single test would need.
+        strength = law.strength(moved(law.score, slope, shift))
+        first = (self.z + max(float(ndtri(self.power)), 0.0)) ** 2 / strength
+        size = rows_for(simulated, self.power, first, fewest=_LEAST_ROWS, times=2, draws=_DRAWS)
+        if size is not None:
+            size = _two_digits(max(size, _LEAST_ROWS))
+        return _Criterion("omnibus test", target, size)
 
     def acceptance(self, margin: float) -> _Criterion:
         """Rows with which two one-sided tests accept O/E = 1 ± margin, if it is 1."""
@@ -316,16 +326,15 @@ class _Plan(NamedTuple):
         above = math.log1p(margin)
 
         def missing(errors: float) -> float:
-            """The power that is missing if log(1 + margin) is this many standard errors."""
+            """The power that is missing if log(1 + margin) is `errors` standard errors."""
             below = errors * -math.log1p(-margin) / above if margin < 1 else math.inf
             return 1 + self.power - float(ndtr(errors - quantile) + ndtr(below - quantile))
 
         # Margins may be smaller than the precision of a root; numbers of standard errors are not.
         errors = bracketed_root(missing, 0.0, 50.0) if missing(0.0) > 0 else 0.0
         target = f"accepted within 1 ± {margin:g} with probability {self.power:g}"
-        return _Criterion(
-            "O/E", target, _whole((1 - self.rate) / self.rate * (errors / above) ** 2)
-        )
+        size = _whole((1 - self.rate) / self.rate * (errors / above) ** 2)
+        return _Criterion("O/E", target, size)
 
     def equivalence(
         self, criterion: Accepted, margin: float, seed: int, step: Callable[[], None]
@@ -337,27 +346,36 @@ class _Plan(NamedTuple):
         target = f"accepted within {margin:g} with probability {self.power:g}"
         return _Criterion(title, target, None if size is None else _two_digits(size))
 
-    def result(self, found: list[_Criterion], *, explain: bool) -> ValidationSize:
+    def result(self, criteria: list[_Criterion], *, explain: bool) -> ValidationSize:
         """The record of all criteria."""
-        sizes = tuple(one.size for one in found)
+        sizes = tuple(criterion.size for criterion in criteria)
         notes = []
         if self.law is None and explain:
             notes.append(
-                "The prevalence alone plans O/E only; `c_statistic`, `log_odds` or `scores` plan the others."
+                "The prevalence alone plans O/E only; "
+                "`c_statistic`, `log_odds` or `scores` plan the others."
             )
         if self.law is not None and not 0.9 < self.law.prevalence / self.rate < 1.1:
             notes.append(
-                f"The scores imply a prevalence of {100 * self.law.prevalence:.3g} %; O/E and c-statistic are planned "
-                "for the one given, the rest for that of the scores."
+                f"The scores imply a prevalence of {100 * self.law.prevalence:.3g} %; O/E and "
+                "c-statistic are planned for the one given, the rest for that of the scores."
             )
+        largest: int | None = max(size or 0 for size in sizes)
         if None in sizes:
             notes.append(f"–: more than {MOST_ROWS:,} rows; the test has hardly any power.")
-        largest = None if None in sizes else max(size for size in sizes if size is not None)
-        titles = tuple(one.title for one in found)
-        targets = tuple(one.target for one in found)
-        events = tuple(None if size is None else round(size * self.rate) for size in sizes)
-        about = (self.rate, self.c_statistic, self.level, self.power)
-        return ValidationSize(largest, titles, targets, sizes, events, *about, tuple(notes))
+            largest = None
+        return ValidationSize(
+            n=largest,
+            criterion=tuple(criterion.title for criterion in criteria),
+            target=tuple(criterion.target for criterion in criteria),
+            size=sizes,
+            events=tuple(None if size is None else round(size * self.rate) for size in sizes),
+            prevalence=self.rate,
+            c_statistic=self.c_statistic,
+            level=self.level,
+            power=self.power,
+            notes=tuple(notes),
+        )
 
 
 def _slope_size(law: ScoreLaw, se: float) -> float:

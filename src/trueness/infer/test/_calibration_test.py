@@ -99,31 +99,43 @@ def test_of(
         return _each_label(evidence, method, bins, resamples, fitted, seed)
     if evidence.dependent:
         if evidence.weights == "fractional":
-            raise InputError(
-                "sample_weight", "must be whole numbers with `cluster`: they count rows"
-            )
+            _refuse_weights_in_clusters(evidence, method)
         if evidence.rows is None:
             evidence.tally_in(options.rule)  # refuses bins
         rows = evidence.clustered
         outcome = CLUSTERED_TESTS[method](rows, options, options.resamples or _RESAMPLES)
-        found = significance(rows.cells, method, outcome)
+        result = significance(rows.cells, method, outcome)
     elif (k is not None and k > 1) or (evidence.view == "classwise" and evidence.rows is not None):
-        found = _matrix_significance(evidence, method, k, options)
+        result = _matrix_significance(evidence, method, k, options)
     elif method == "omnibus" and evidence.view == "top-label":
-        found = _parts_significance(evidence.tally_in(), options)
+        result = _parts_significance(evidence.tally_in(), options)
     else:
-        if evidence.view not in ("binary", "confidence"):
-            raise _several_questions(evidence.view)
-        (cells,) = evidence.tally_in(options.rule).parts
-        options = options._replace(
-            classes=None if evidence.classes is None else len(evidence.classes)
-        )
-        if not cells.whole:
-            options = options._replace(entries=_weighted_entries(evidence, cells, method))
-        found = significance(cells, method, _METHODS[method].test(cells, options))
+        result = _vector_significance(evidence, method, options)
     if evidence.note:
-        return replace(found, assumptions=f"{found.assumptions} {evidence.note}")
-    return found
+        return replace(result, assumptions=f"{result.assumptions} {evidence.note}")
+    return result
+
+
+def _vector_significance(evidence: Evidence, method: str, options: Options) -> Significance:
+    """The test of one score per row."""
+    if evidence.view not in ("binary", "confidence"):
+        raise _several_questions(evidence.view)
+    (cells,) = evidence.tally_in(options.rule).parts
+    if evidence.classes is not None:
+        options = options._replace(classes=len(evidence.classes))
+    if not cells.whole:
+        options = options._replace(entries=_weighted_entries(evidence, cells, method))
+    return significance(cells, method, _METHODS[method].test(cells, options))
+
+
+def _refuse_weights_in_clusters(evidence: Evidence, method: TestMethod) -> None:
+    """Raise for weights in clusters that do not count rows, but for those of events."""
+    demand = "must be whole numbers with `cluster`: they count rows"
+    if evidence.events is None:
+        raise InputError("sample_weight", demand)
+    if method != "omnibus":
+        got = f"got those of {evidence.events.words}"
+        raise InputError("sample_weight", demand, got, remedy="Use `method='omnibus'`.")
 
 
 def _quantiles_significance(
@@ -131,15 +143,16 @@ def _quantiles_significance(
 ) -> Significance:
     """The joint test of quantile forecasts, which reads rows and no sums."""
     passed = {"bins": bins is not None, "k": checked_k(k) > 1, "fitted": bool(fitted)}
-    for option in (name for name, is_passed in passed.items() if is_passed):
-        raise InputError(option, "is not used by `method='quantiles'`", remedy="Leave it out.")
+    for option, is_passed in passed.items():
+        if is_passed:
+            raise InputError(option, "is not used by `method='quantiles'`", remedy="Leave it out.")
     draws = _RESAMPLES if resamples is None else checked_resamples(resamples)
     outcome = quantiles_outcome(evidence, draws, seed)
     assert evidence.rows is not None
     assert evidence.events is not None
     assert evidence.events.levels is not None
-    found = outcome.significance("quantiles", evidence.rows.n // evidence.events.levels.size)
-    return replace(found, assumptions=f"{found.assumptions} {evidence.note}".rstrip())
+    result = outcome.significance("quantiles", evidence.rows.n // evidence.events.levels.size)
+    return replace(result, assumptions=f"{result.assumptions} {evidence.note}".rstrip())
 
 
 def _each_label(
@@ -155,42 +168,45 @@ def _each_label(
     The smallest p-value times their number is the joint one.
     """
     problems = dict(evidence.each_class())
-    # Draws enough for the smallest p-value to survive the correction.
-    few = 40 * len(problems) <= _RESAMPLES or not (
-        evidence.dependent or method in ("omnibus", "exact", "t-cal")
-    )
-    enough = None if few else 40 * len(problems) - 1
-    settings: Any = {
-        "method": method,
-        "bins": bins,
-        "resamples": resamples or enough,
-        "fitted": fitted,
-    }
+    uses_draws = evidence.dependent or method in ("omnibus", "exact", "t-cal")
+    if resamples is None and uses_draws and 40 * len(problems) > _RESAMPLES:
+        # Enough draws for the smallest p-value to survive the correction.
+        resamples = 40 * len(problems) - 1
     # Every label has the same random numbers, whatever the order of labels: the correction holds
     # under dependence.
-    found = {
-        str(x): test_of(replace(one, notes=()), seed=seed, **settings)
-        for x, one in problems.items()
-    }
-    alone = {label: one.pvalue for label, one in found.items()}
+    results = {}
+    for label, problem in problems.items():
+        results[str(label)] = test_of(
+            replace(problem, notes=()),
+            method=method,
+            bins=bins,
+            resamples=resamples,
+            fitted=fitted,
+            seed=seed,
+        )
+    alone = {label: result.pvalue for label, result in results.items()}
     adjusted = dict(zip(alone, holm(np.array(list(alone.values()))).tolist(), strict=True))
     worst = min(alone, key=lambda label: alone[label])
-    what = "label" if evidence.view == "multilabel" else "class"
-    text = (
-        f"{len(found)} problems, one per {what}, each with redrawn labels of its own; the smallest p-value is "
-        f"multiplied by their number, which holds however they depend on each other. {what.capitalize()} {worst!r}: "
+    result = results[worst]
+    kind = "label" if evidence.view == "multilabel" else "class"
+    assumptions = (
+        f"{len(results)} problems, one per {kind}, each with redrawn labels of its own; the "
+        "smallest p-value is multiplied by their number, which holds however they depend on each "
+        f"other. {kind.capitalize()} {worst!r}: {result.assumptions} {evidence.note}"
     )
+    strongest = f"{kind} {worst!r}"
+    if result.strongest:
+        strongest = f"{strongest}, {result.strongest}"
     return replace(
-        found[worst],
+        result,
         pvalue=min(adjusted.values()),
-        assumptions=f"{text}{found[worst].assumptions} {evidence.note}".rstrip(),
+        assumptions=assumptions.rstrip(),
         alone=alone,
         adjusted=adjusted,
-        strongest=f"{what} {worst!r}"
-        + (f", {found[worst].strongest}" if found[worst].strongest else ""),
+        strongest=strongest,
         too_good=None,
-        contradicted=sum(one.contradicted for one in found.values()),
-        smallest_pvalue=min(1.0, found[worst].smallest_pvalue * len(found)),
+        contradicted=sum(result.contradicted for result in results.values()),
+        smallest_pvalue=min(1.0, result.smallest_pvalue * len(results)),
     )
 
 
@@ -215,9 +231,8 @@ def _parts_significance(tally: Tally, options: Options) -> Significance:
     ]
     if not any(part.size for part in parts):
         raise InputError("", "A test needs rows", "there are none")
-    return parts_outcome(parts, tally.classes or (), options).significance(
-        "omnibus", int(tally.weight)
-    )
+    outcome = parts_outcome(parts, tally.classes or (), options)
+    return outcome.significance("omnibus", int(tally.weight))
 
 
 def _matrix_significance(
@@ -229,16 +244,15 @@ def _matrix_significance(
     if method in _DIVISORS and k is not None and evidence.view == "confidence":
         sample = evidence.matrix
         sample = evidence.at(order_by_content(sample.p, sample.w)[0]).matrix
-        scores = of_matrix(
-            sample, k, None if options.rule is None else cells_per_axis(options.rule)
-        )
+        per_axis = None if options.rule is None else cells_per_axis(options.rule)
+        scores = of_matrix(sample, k, per_axis)
         detail = f"The {scores.k} largest scores of each row; {scores.bins}."
         if method == "analytic":
             if options.rule is None:
-                per_axis = default_cells(scores.n, k, scores.classes)
+                n_cells = default_cells(scores.n, k, scores.classes)
             else:
-                per_axis = options.rule.n_requested
-            outcome = analytic_outcome(scores, per_axis, detail)
+                n_cells = options.rule.n_requested
+            outcome = analytic_outcome(scores, n_cells, detail)
         else:
             outcome = pair_test(scores, options, _DIVISORS[method], detail)
         return outcome.significance(method, int(scores.n))
@@ -269,8 +283,8 @@ def _options(
     if not isinstance(fitted, bool | np.bool_):
         raise InputError("fitted", "must be True or False", f"got {fitted!r}")
     if clustered and method not in CLUSTERED_TESTS:
-        *most, last = map(repr, CLUSTERED_TESTS)
-        takers = f"{', '.join(most)} or {last}"
+        *first, last = map(repr, CLUSTERED_TESTS)
+        takers = f"{', '.join(first)} or {last}"
         raise InputError(
             "cluster",
             f"is only accepted by {takers}",
@@ -284,8 +298,9 @@ def _options(
     }
     if clustered and passed["k"]:
         raise InputError("k", "must be 1 with `cluster`", f"got {k}")
-    for option in (name for name, is_passed in passed.items() if is_passed):
-        refuse_unused(option, method)
+    for option, is_passed in passed.items():
+        if is_passed:
+            refuse_unused(option, method)
     if fitted and resamples is not None:
         demand = "redraws labels as if they had not been used to fit"
         raise InputError("resamples", demand, remedy="With `fitted=True` leave it out.")

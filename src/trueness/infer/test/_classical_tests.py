@@ -1,4 +1,7 @@
-"""Classical tests: Spiegelhalter's of the Brier score, Cox's of the line, Hosmer and Lemeshow's of groups."""
+"""Classical tests of calibration.
+
+Spiegelhalter's of the Brier score, Cox's of the line, Hosmer and Lemeshow's of groups.
+"""
 
 import math
 
@@ -31,12 +34,11 @@ def _weighted_sums(values: Floats, weights: Floats) -> Floats:
 
 
 def spiegelhalter(cells: Cells, options: Options) -> Outcome:
-    """The z of Σ (y − p)(1 − 2p), two-sided: whether the Brier score is what the scores expect."""
+    """The z of Σ (y − p)(1 − 2p), two-sided: whether the scores expect this Brier score."""
     slope = 1 - 2 * cells.score
     expected = cells.weight * cells.score
-    spread = math.sqrt(
-        float((cells.square_sums[0] * slope**2 * cells.score * (1 - cells.score)).sum())
-    )
+    variances = cells.square_sums[0] * slope**2 * cells.score * (1 - cells.score)
+    spread = math.sqrt(float(variances.sum()))
 
     def z_of(excess: Floats) -> Floats:
         if spread > 0:
@@ -47,18 +49,16 @@ def spiegelhalter(cells: Cells, options: Options) -> Outcome:
     z = float(z_of((cells.events - expected) @ slope))
     rows = "Rows are independent; two-sided"
     detail = "Detects only departures that change the Brier score."
-    few = pool_cells(cells)
-    accurate = is_nearly_normal(few, 1 - 2 * few.score)
+    pooled = pool_cells(cells)
+    accurate = is_nearly_normal(pooled, 1 - 2 * pooled.score)
     options = with_draws(cells, options, accurate=accurate)
     if options.resamples:
         size = of_events(lambda events: np.abs(z_of(_weighted_sums(events - expected, slope))))
-        return monte_carlo_outcome(size, cells, options, rows=rows, detail=detail)._replace(
-            statistic=z
-        )
+        outcome = monte_carlo_outcome(size, cells, options, rows=rows, detail=detail)
+        return outcome._replace(statistic=z)
     limit = "z is approximately normal: this needs many rows, none of which dominates the variance"
-    return Outcome(
-        z, float(2 * ndtr(-abs(z))), f"{rows}; {limit}. {detail}{caveat(accurate=accurate)}"
-    )
+    assumptions = f"{rows}; {limit}. {detail}{caveat(accurate=accurate)}"
+    return Outcome(z, float(2 * ndtr(-abs(z))), assumptions)
 
 
 def cox(cells: Cells, options: Options) -> Outcome:
@@ -66,28 +66,33 @@ def cox(cells: Cells, options: Options) -> Outcome:
     score = _Score(cells)
     statistic = float(score(observed_events(cells))[0])
     freedom = score.freedom
-    detail = f"Chi-squared with {_degrees(freedom)}: detects only departures in the slope and intercept of the log-odds."
+    detail = (
+        f"Chi-squared with {_degrees(freedom)}: "
+        "detects only departures in the slope and intercept of the log-odds."
+    )
     # An infinite score is impossible, whatever could be drawn.
-    few = pool_cells(cells)
-    accurate = math.isinf(statistic) or _Score(few).is_nearly_normal(few)
+    pooled = pool_cells(cells)
+    accurate = math.isinf(statistic) or _Score(pooled).is_nearly_normal(pooled)
     options = with_draws(cells, options, accurate=accurate)
     if options.resamples:
         return monte_carlo_outcome(of_events(score), cells, options, detail=detail)
-    pvalue = float(
-        chdtrc(max(freedom, 1), statistic)
-    )  # without any freedom the statistic is 0 or infinite
-    limit = "the score is approximately normal: this needs many rows, none of which dominates the information"
-    return Outcome(
-        statistic, pvalue, f"Rows are independent; {limit}. {detail}{caveat(accurate=accurate)}"
+    # Without any freedom the statistic is 0 or infinite.
+    pvalue = float(chdtrc(max(freedom, 1), statistic))
+    assumptions = (
+        "Rows are independent; the score is approximately normal: this needs many rows, "
+        f"none of which dominates the information. {detail}{caveat(accurate=accurate)}"
     )
+    return Outcome(statistic, pvalue, assumptions)
 
 
 def _degrees(freedom: int) -> str:
-    return f"{freedom} degree{'' if freedom == 1 else 's'} of freedom"
+    if freedom == 1:
+        return "1 degree of freedom"
+    return f"{freedom} degrees of freedom"
 
 
 class _Score:
-    """S' V⁻¹ S for S = Σ (y − p)(1, x), x the log-odds, as the squares of two uncorrelated parts.
+    """S' V⁻¹ S for S = Σ (y − p)(1, x), x the log-odds: squares of two uncorrelated parts.
 
     Scores of 0 and 1, whose log-odds are infinite, enter by their limits: nothing if the label
     agrees, an infinite score if it does not.
@@ -124,14 +129,13 @@ class _Score:
                 value += excess.sum(axis=1) ** 2 / self.information
             if self.freedom > 1:
                 value += _weighted_sums(excess, self.away) ** 2 / self.second
-        wrong = (
-            np.abs(events[:, self.certain] - self.certain_events) > _ROUNDED * self.certain_weight
-        )
+        distance = np.abs(events[:, self.certain] - self.certain_events)
+        wrong = distance > _ROUNDED * self.certain_weight
         value[wrong.any(axis=1)] = np.inf
         return value
 
 
-# Variance of the events of a group from which on their number is nearly normal.
+# From this variance of the events of a group on, their number is nearly normal.
 _LEAST_VARIANCE = 5.0
 
 
@@ -139,9 +143,8 @@ def hosmer_lemeshow(cells: Cells, options: Options) -> Outcome:
     """Σ (observed − expected)² / (n p̄ (1 − p̄)) over the groups."""
     rule = options.rule or EqualMass(10)
     first = bin_starts(cells, rule)
-    weight, squares = (
-        segment_sums(w.astype(np.float64), first) for w in (cells.weight, cells.square_sums[0])
-    )
+    weight = segment_sums(cells.weight.astype(np.float64), first)
+    squares = segment_sums(cells.square_sums[0].astype(np.float64), first)
     expected = segment_sums(cells.weight * cells.score, first)
     mean = np.clip(expected / weight, 0, 1)
     variance = squares * mean * (1 - mean)
@@ -158,7 +161,11 @@ def hosmer_lemeshow(cells: Cells, options: Options) -> Outcome:
     used = int(varies.sum())
     groups = f"Groups: {rule!r}, {first.size} of them."
     if used < first.size:
-        groups += f" {first.size - used} with scores of only 0 or only 1 leave nothing to chance and do not count."
+        certain = first.size - used
+        groups = (
+            f"{groups} {certain} with scores of only 0 or only 1 "
+            "leave nothing to chance and do not count."
+        )
     (value,) = statistic(observed_events(cells))
     # In units of the mean weight, so that fractional weights count too.
     enough = (variance * weight**2 >= _LEAST_VARIANCE * squares**2)[varies]
@@ -169,26 +176,24 @@ def hosmer_lemeshow(cells: Cells, options: Options) -> Outcome:
         options = with_draws(cells, options, accurate=accurate)
     elif require_counts(cells, "`fitted=True`") and used < 3:
         demand = "leaves g − 2 degrees of freedom and needs g ≥ 3 groups"
-        raise InputError(
-            "fitted",
-            demand,
-            f"there are {used}",
-            remedy="Use more `bins`, or rows not used to fit.",
-        )
+        remedy = "Use more `bins`, or rows not used to fit."
+        raise InputError("fitted", demand, f"there are {used}", remedy=remedy)
     if options.resamples:
         rows = "Rows are independent and were not used to fit the model"
         return monte_carlo_outcome(of_events(statistic), cells, options, rows=rows, detail=groups)
-    freedom = used - 2 if options.fitted else used
     if options.fitted:
+        freedom = used - 2
         fitted = "were used to fit a logistic model with intercept"
     else:
+        freedom = used
         fitted = "were not used to fit the model"
-    few = int((~enough).sum())
-    several = f"{few} of {used} groups have few" if few else "Every group that counts has several"
+    small = int((~enough).sum())
+    several = (
+        f"{small} of {used} groups have few" if small else "Every group that counts has several"
+    )
     assumptions = (
-        f"Rows are independent and {fitted}: {_degrees(freedom)}. {several} expected events and non-events. "
-        f"{groups}{caveat(accurate=accurate)}"
+        f"Rows are independent and {fitted}: {_degrees(freedom)}. "
+        f"{several} expected events and non-events. {groups}{caveat(accurate=accurate)}"
     )
-    return Outcome(
-        float(value), float(chdtrc(freedom, value)) if freedom else float(value == 0), assumptions
-    )
+    pvalue = float(chdtrc(freedom, value)) if freedom else float(value == 0)
+    return Outcome(float(value), pvalue, assumptions)

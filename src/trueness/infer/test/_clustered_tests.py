@@ -20,16 +20,18 @@ from scipy import sparse
 
 from trueness._numerics.runs import NestedRuns
 from trueness._numerics.streams import stream
+from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows
 from trueness.infer.interval._residuals import BinnedResiduals, residuals_in
 from trueness.infer.null._redrawn_labels import (
     label_batches,
     monte_carlo_pvalue,
     moved_inside,
+    moved_scores,
     sign_batches,
 )
 from trueness.infer.test._cumulative import ks_statistic, kuiper_statistic
-from trueness.infer.test._method import Options, Outcome
+from trueness.infer.test._method import Options, Outcome, entries_of_rows, entry_of_each_row
 from trueness.infer.test._omnibus import (
     OmnibusTest,
     combined_pvalues,
@@ -49,13 +51,16 @@ ClusteredTest: TypeAlias = Callable[[ClusteredRows, Options, int], Outcome]
 
 
 class ClusterStatistic(NamedTuple):
-    """A statistic of rows in clusters, large values being evidence against calibration, and its two null versions."""
+    """A statistic of rows in clusters, and its values for random signs and for drawn labels.
+
+    Large values are evidence against calibration.
+    """
 
     observed: float
     p: Floats
     """Scores of the rows, in the order in which labels are drawn."""
     rows: Ints
-    """Rows that each of them stands for."""
+    """The number of rows that each row counts for."""
     of_signs: Callable[[Floats], Floats]
     """From signs of the clusters, of shape (clusters, draws), to values of shape (draws,)."""
     of_labels: Callable[[NDArray[Any]], Floats]
@@ -64,7 +69,7 @@ class ClusterStatistic(NamedTuple):
 
 
 def wild_pvalue(statistic: ClusterStatistic, clusters: int, draws: int, seed: int) -> float:
-    """The larger of two p-values: from random signs of the clusters, and from labels of independent rows.
+    """The larger of two p-values: by random signs of clusters, and by labels of independent rows.
 
     Signs alone make the test valid for many clusters; labels make it valid for any number if rows
     are independent.
@@ -76,14 +81,13 @@ def wild_pvalue(statistic: ClusterStatistic, clusters: int, draws: int, seed: in
     )
     by_signs = [statistic.of_signs(batch) for batch in signs]
     by_labels = [statistic.of_labels(hits) for (hits,) in labels]
-    return max(
-        float(monte_carlo_pvalue(statistic.observed, np.concatenate(drawn)))
-        for drawn in (by_signs, by_labels)
-    )
+    of_signs = monte_carlo_pvalue(statistic.observed, np.concatenate(by_signs))
+    of_labels = monte_carlo_pvalue(statistic.observed, np.concatenate(by_labels))
+    return max(float(of_signs), float(of_labels))
 
 
 def _counts(rows: ClusteredRows) -> Ints:
-    """The rows that each row stands for."""
+    """The number of rows that each row counts for."""
     return np.rint(rows.w).astype(np.int64)
 
 
@@ -93,7 +97,7 @@ def pair_statistic(residuals: BinnedResiduals, p: Floats) -> ClusterStatistic:
     share = residuals.coefficient_of_entries
     sums = sparse.csr_array((residuals.s, residuals.unit, residuals.start))
     # The squared sum of a cluster does not depend on its sign.
-    own = float(share @ residuals.s**2)
+    squares = float(share @ residuals.s**2)
     first = np.flatnonzero(np.diff(residuals.entry[order], prepend=-1))
     runs = NestedRuns(order.size, [first[residuals.first], first])
     weight = residuals.row_weight[order]
@@ -102,18 +106,19 @@ def pair_statistic(residuals: BinnedResiduals, p: Floats) -> ClusterStatistic:
     count = np.rint(weight if w is None else np.ones(weight.size)).astype(np.int64)
     dtype = np.min_scalar_type(int(count.sum())) if w is None else np.float64
     expected = (weight * p)[:, np.newaxis]
-    of_bins, of_entries = (
-        np.asarray(runs.sums(expected, np.float64)[runs.rows[i]]) for i in range(2)
-    )
+    expected_sums = runs.sums(expected, np.float64)
+    bins, entries = runs.rows
+    of_bins = np.asarray(expected_sums[bins])
+    of_entries = np.asarray(expected_sums[entries])
 
     def of_signs(signs: Floats) -> Floats:
         excess = sums @ signs
-        return np.asarray(np.einsum("i,ij,ij->j", residuals.coefficient, excess, excess) - own)
+        return np.asarray(np.einsum("i,ij,ij->j", residuals.coefficient, excess, excess) - squares)
 
     def of_labels(labels: NDArray[Any]) -> Floats:
         events = runs.sums(labels if w is None else w * labels, dtype)
-        excess = events.take(runs.rows[0], axis=0) - of_bins
-        alone = events.take(runs.rows[1], axis=0) - of_entries
+        excess = events.take(bins, axis=0) - of_bins
+        alone = events.take(entries, axis=0) - of_entries
         whole = np.einsum("i,ij,ij->j", residuals.coefficient, excess, excess)
         return np.asarray(whole - np.einsum("i,ij,ij->j", share, alone, alone))
 
@@ -121,6 +126,7 @@ def pair_statistic(residuals: BinnedResiduals, p: Floats) -> ClusterStatistic:
 
 
 def _exact(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
+    """T, without pairs of rows of one cluster."""
     rule = options.rule or score_test_bins(rows.n)
     statistic = pair_statistic(residuals_in(rows, rule), rows.p)
     more = f"Pairs of rows of one cluster are left out. Bins: {rule!r}."
@@ -128,6 +134,7 @@ def _exact(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
 
 
 def _spiegelhalter(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
+    """Σ (y − p)(1 − 2p) of all clusters, without its sign."""
     slope = 1 - 2 * rows.p
     spread = float(np.sqrt((rows.w * slope**2 * rows.p * (1 - rows.p)).sum()))
     sums = np.bincount(rows.cluster, rows.w * rows.u * slope)
@@ -147,8 +154,8 @@ def _spiegelhalter(rows: ClusteredRows, options: Options, draws: int) -> Outcome
     else:
         z = float(np.copysign(np.inf, signed))
     more = (
-        "Two-sided; z is divided by the standard deviation of independent rows, the p-value is not. Detects only "
-        "departures that change the Brier score."
+        "Two-sided; z is divided by the standard deviation of independent rows, "
+        "the p-value is not. Detects only departures that change the Brier score."
     )
     return _outcome(rows, statistic, options, draws, z, more)
 
@@ -169,9 +176,9 @@ def _cumulative(
     def of_residuals(residuals: Floats) -> Floats:
         path = np.cumsum(residuals, axis=1, out=residuals)[:, last]
         # The path starts at 0.
-        return (
-            of_extremes(np.maximum(path.max(axis=1), 0), np.minimum(path.min(axis=1), 0)) / rows.n
-        )
+        high = np.maximum(path.max(axis=1), 0)
+        low = np.minimum(path.min(axis=1), 0)
+        return of_extremes(high, low) / rows.n
 
     statistic = ClusterStatistic(
         float(of_residuals(u[np.newaxis].copy())[0]),
@@ -197,52 +204,65 @@ def _outcome(
 
 def _assumptions(rows: ClusteredRows, draws: int) -> str:
     return (
-        "Clusters are independent, rows of one cluster need not be; the level holds for many clusters and is not "
-        f"exact for few ({rows.clusters:,} here): {draws:,} times the residuals of each cluster were given a random "
-        f"sign, and {draws:,} times labels were drawn from the scores; the larger p-value is reported."
+        "Clusters are independent, rows of one cluster need not be; the level holds for many "
+        f"clusters and is not exact for few ({rows.clusters:,} here): {draws:,} times the "
+        f"residuals of each cluster were given a random sign, and {draws:,} times labels were "
+        "drawn from the scores; the larger p-value is reported."
     )
 
 
 def clustered_omnibus_test(
     rows: ClusteredRows, draws: int, seed: int, rounded_to: float | None = None
 ) -> OmnibusTest:
-    """The omnibus test by labels of independent rows and by signs of the clusters, each with all its statistics.
+    """The omnibus test by labels of independent rows and by signs of the clusters.
 
-    Each p-value is the larger of the two.
+    The p-value of each statistic, and of all, is the larger of the two. Rows of importance weights
+    are drawn one by one, as without clusters.
     """
     cells = rows.cells
-    by_labels = omnibus_test(cells, draws, seed, rounded_to=rounded_to)
+    entries = None
+    grouped = cells
+    if rows.importance:
+        entries = entries_of_rows(np.asarray(rows.top.y), rows.p, rows.w)
+        grouped = Cells(cells.score, cells.count, cells.count, np.zeros_like(cells.count))
+    by_labels = omnibus_test(cells, draws, seed, entries, rounded_to=rounded_to)
     if not by_labels.alone:
         return by_labels
-    p = rows.p
+    if entries is None:
+        cell = np.searchsorted(cells.score, rows.p)
+    else:
+        cell = entry_of_each_row(rows.p, rows.w)
     if by_labels.unit is not None:
-        cells = moved_inside(cells, by_labels.unit)
-        p = cells.score[np.searchsorted(rows.cells.score, p)]
-    u = rows.w * (np.asarray(rows.top.y, np.float64) - p)
-    statistics = Statistics(cells, pooled=False)
-    at = np.searchsorted(cells.score, p)
-    sums = sparse.csr_array((u, (at, rows.cluster)), shape=(cells.size, rows.clusters))
-    of_rows = np.searchsorted(statistics.low, p, side="right") - 1
-    finest = sparse.csr_array(
-        (u, (of_rows, rows.cluster)), shape=(statistics.low.size, rows.clusters)
-    )
+        if entries is None:
+            grouped = moved_inside(grouped, by_labels.unit)
+        else:
+            moved = moved_scores(entries.z, entries.rows, entries.hits, by_labels.unit)
+            entries = entries._replace(z=moved)
+            grouped = Cells(np.unique(moved), cells.count, cells.count, np.zeros_like(cells.count))
+    statistics = Statistics(grouped, entries, pooled=False)
+    z = statistics.entries.z
+    p = z[cell]
+    u = rows.w * (rows.y - p)
+    sums = sparse.csr_array((u, (cell, rows.cluster)), shape=(z.size, rows.clusters))
+    low = statistics.low
+    finest_cell = np.searchsorted(low, p, side="right") - 1
+    finest = sparse.csr_array((u, (finest_cell, rows.cluster)), shape=(low.size, rows.clusters))
     forms = statistics.forms @ sums
     ones = np.ones((rows.clusters, 1))
-    at_most = max(_LEAST, _BATCH // max(rows.clusters, statistics.low.size))
+    at_most = max(_LEAST, _BATCH // max(rows.clusters, low.size))
     batches = sign_batches(rows.clusters, draws, stream(seed, "signs"), at_most)
     # A sign does not change the squares of a cluster.
     of_sums = partial(statistics.of_sums, squares=(0.0, 0.0), symmetric=True)
     values = np.concatenate([of_sums(finest @ s, forms @ s) for s in (ones, *batches)], axis=1)
     alone, combined = combined_pvalues(evidence(values), statistics.weights)
+    by_signs = zip(by_labels.alone, alone[:, 0].tolist(), strict=True)
+    too_good = by_labels.too_good
+    if too_good is not None:
+        too_good = max(too_good, lower_tail(values))
     return by_labels._replace(
         pvalue=max(by_labels.pvalue, float(combined[0])),
-        alone={
-            name: max(p, q)
-            for (name, p), q in zip(by_labels.alone.items(), alone[:, 0].tolist(), strict=True)
-        },
-        too_good=None
-        if by_labels.too_good is None
-        else max(by_labels.too_good, lower_tail(values)),
+        alone={name: max(by_labels.alone[name], pvalue) for name, pvalue in by_signs},
+        too_good=too_good,
     )
 
 

@@ -30,9 +30,9 @@ from trueness.infer.test._method import Options, Outcome, observed_events, signi
 from trueness.results import Walk
 from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, WeightType
 
-# Each of this many stretches of a walk keeps two steps, the highest and the lowest.
+# A walk is cut into this number of stretches, each of which keeps its highest and lowest step.
 _STRETCHES = 1000
-# Equal steps from which on a path is close to Brownian motion.
+# From this number of equal steps on, a path is close to Brownian motion.
 _STEPS = 100
 
 
@@ -81,14 +81,15 @@ def _outcome(cells: Cells, options: Options, statistic: _Statistic) -> Outcome:
 def _limit_outcome(
     statistic: _Statistic, high: float, low: float, variance: float, total: float
 ) -> Outcome:
-    """From the extremes of the cumulated differences Σw(y − p), which start at 0, Σw² p(1 − p) and Σw."""
+    """From the highest and lowest of the sums Σw(y − p), which start at 0, Σw² p(1 − p) and Σw."""
     observed = float(statistic.of_extremes(high, low) / total)
     spread = math.sqrt(variance) / total
     certain = math.inf if observed > 0 else 0.0  # every score is 0 or 1
     scaled = observed / spread if spread > 0 else certain
     assumptions = (
-        f"Rows are independent; the path is approximately Brownian motion, whose {statistic.name} gives the p-value: "
-        f"this needs many rows, none of which dominates the variance. Statistic / null deviation: {scaled:.4g}."
+        f"Rows are independent; the path is approximately Brownian motion, whose {statistic.name} "
+        "gives the p-value: this needs many rows, none of which dominates the variance. "
+        f"Statistic / null deviation: {scaled:.4g}."
     )
     return Outcome(observed, float(statistic.survival(scaled)), assumptions)
 
@@ -222,7 +223,9 @@ def walk_of_cells(cells: Cells, level: float) -> Walk:
     total = float(cells.weight.sum())
     path = np.cumsum(cells.events - cells.weight * cells.score)
     variances = cells.square_sums[0] * cells.score * (1 - cells.score)
-    sums = max(path.max(), 0.0), min(path.min(), 0.0), float(variances.sum()), total
+    high = max(path.max(), 0.0)
+    low = min(path.min(), 0.0)
+    variance = float(variances.sum())
     passed = _kept_steps(path)[1:] - 1
     deviation = _from_zero(np.sqrt(np.cumsum(variances)[passed]) / total)
     reach = bracketed_root(
@@ -235,29 +238,25 @@ def walk_of_cells(cells: Cells, level: float) -> Walk:
         half=float(ndtri((1 + level) / 2)) * deviation,
         level=level,
         reach=reach * float(deviation[-1]),
-        ks=significance(cells, "ks", _limit_outcome(_KS, *sums)),
-        kuiper=significance(cells, "kuiper", _limit_outcome(_KUIPER, *sums)),
+        ks=significance(cells, "ks", _limit_outcome(_KS, high, low, variance, total)),
+        kuiper=significance(cells, "kuiper", _limit_outcome(_KUIPER, high, low, variance, total)),
         n=int(cells.weight.sum() if cells.whole else cells.count.sum()),
     )
 
 
 def _from_zero(values: Any) -> Floats:
+    """The values after a 0, where a walk starts."""
     return np.concatenate([[0.0], values])
 
 
 def _kept_steps(path: Floats) -> Ints:
-    """The start, which is 0, the last step, and the highest and lowest step of each stretch, in order."""
-    size = path.size + 1
-    if size <= 2 * _STRETCHES:
-        return np.arange(size)
-    ends = np.linspace(0, size, _STRETCHES + 1).astype(np.int64)
-    heights = [
-        _from_zero(path[: ends[1] - 1]),
-        *(path[a - 1 : b - 1] for a, b in pairwise(ends[1:])),
-    ]
-    extremes = [
-        a + at
-        for a, part in zip(ends, heights, strict=False)
-        for at in (part.argmin(), part.argmax())
-    ]
-    return np.unique(np.array([0, size - 1, *extremes], dtype=np.int64))
+    """The start, the last step, and the highest and lowest step of each stretch, in order."""
+    heights = _from_zero(path)
+    if heights.size <= 2 * _STRETCHES:
+        return np.arange(heights.size)
+    ends = np.linspace(0, heights.size, _STRETCHES + 1).astype(np.int64)
+    steps = [0, heights.size - 1]
+    for start, end in pairwise(ends):
+        stretch = heights[start:end]
+        steps += [start + stretch.argmin(), start + stretch.argmax()]
+    return np.unique(np.array(steps, dtype=np.int64))

@@ -32,14 +32,14 @@ from trueness.typing import ArrayLike, Kind, Missing, WeightType
 Criterion: TypeAlias = Literal["l2", "oe", "band", "ece"]
 _CRITERIA = ("l2", "oe", "band", "ece")
 TOO_GOOD: Final = 0.001
-"""Labels that agree with the scores this well by chance this rarely are too good to be true."""
+"""Labels whose agreement with the scores has at most this p-value are too good to be true."""
 _LEVEL = 0.95
 _PERCENT = "95 %"
 SMOOTH: Final = "the error varies smoothly with the score"
 """What acceptance by the l2 error assumes unless each distinct score is a cell of its own."""
 SHARE = 0.95
 """The share of rows whose scores the band must show to be right."""
-# The error rates among which the p-value is sought, and its relative accuracy.
+# The p-value is sought between these error rates, to this relative accuracy.
 _SMALLEST = 1e-9
 _LARGEST = 0.499
 _ACCURACY = 1e-6
@@ -70,7 +70,7 @@ def equivalence_test(
     percent: bool = False,
     ignore_index: int | None = None,
 ) -> Significance:
-    r"""Test whether scores are calibrated within a margin: a small p-value is evidence *for* calibration.
+    r"""Test for calibration within a margin: a small p-value is evidence *for* calibration.
 
     A test of calibration that does not reject shows nothing: there may be too few rows. Here the
     null hypothesis is that the error exceeds `within`, and rejecting it shows that the error is
@@ -221,11 +221,13 @@ def equivalence_test(
     within = checked_number(
         within, "within", "above 0 and at most 1", low=0, high=math.nextafter(1, 2)
     )
-    criterion = checked_word(criterion, "criterion", _CRITERIA)  # type: ignore[assignment]  # it is one of them
+    checked_word(criterion, "criterion", _CRITERIA)
     _check_options(criterion, bins, share)
-    kept = margin(
-        evidence, criterion, within, 10 if bins is None else bins, SHARE if share is None else share
-    )
+    if bins is None:
+        bins = 10
+    if share is None:
+        share = SHARE
+    kept = margin(evidence, criterion, within, bins, share)
     pvalue = kept.pvalue
     words = kept.words
     test = omnibus_of(evidence, seed) if pvalue < 1 else None
@@ -233,24 +235,26 @@ def equivalence_test(
     if too_good is not None and too_good <= TOO_GOOD:
         pvalue = 1.0
         warn(
-            f"The labels agree with the scores better than chance allows (p = {too_good:.2g}, lower tail) and are no "
-            "evidence for new rows: the p-value is 1. Were the scores fitted on these rows, or are rows repeated?",
+            "The labels agree with the scores better than chance allows "
+            f"(p = {too_good:.2g}, lower tail) and are no evidence for new rows: the p-value is 1. "
+            "Were the scores fitted on these rows, or are rows repeated?",
             OwnRowsWarning,
         )
         words = f"{words} The labels agree with the scores too well."
     if pvalue < 1 and kept.shown_by_ties > within:
         warn(
-            f"Rows that share their score with others have an l2 error above {kept.shown_by_ties:.3f} (99 % "
-            "confidence), more than `within`: the error does not vary smoothly with the score, as if each leaf of a "
-            "tree had its own, and the p-value does not hold.",
+            "Rows that share their score with others have an l2 error above "
+            f"{kept.shown_by_ties:.3f} (99 % confidence), more than `within`: the error does not "
+            "vary smoothly with the score, as if each leaf of a tree had its own, and the p-value "
+            "does not hold.",
             FewRowsWarning,
         )
     return Significance(
-        kept.estimate,
-        pvalue,
-        f"{criterion} equivalence",
-        kept.n,
-        f"{words} {evidence.note}".rstrip(),
+        statistic=kept.estimate,
+        pvalue=pvalue,
+        method=f"{criterion} equivalence",
+        n=kept.n,
+        assumptions=f"{words} {evidence.note}".rstrip(),
         condition=kept.condition,
         too_good=too_good,
         contradicted=0 if test is None else test.contradicted,
@@ -266,13 +270,17 @@ class Margin(NamedTuple):
     pvalue: float = 1.0
     words: str = ""
     condition: str = ""
-    """What must be true of the scores for the p-value to hold, and the rows cannot show."""
+    """A condition for the p-value to hold, which the rows cannot show."""
     shown_by_ties: float = 0.0
     """A lower 99 % limit for the l2 error, from rows that share their score with others."""
 
 
-_Limits: TypeAlias = tuple[str, Margin, Callable[[float], tuple[float, float]]]
-"""The quantity, its estimate, and one-sided limits as a function of their error rate."""
+class _Limits(NamedTuple):
+    """A quantity, its estimate, and one-sided limits as a function of their error rate."""
+
+    name: str
+    margin: Margin
+    ends: Callable[[float], tuple[float, float]]
 
 
 def margin(
@@ -282,24 +290,29 @@ def margin(
     evidence.require_one("the test of a matrix")
     if criterion == "band":
         return _band(evidence, within, share)
-    name, found, limits = _LIMITS[criterion](evidence, bins)
+    limits = _LIMITS[criterion](evidence, bins)
 
     def keeps(alpha: float) -> bool:
-        """Whether the limits of this error rate keep the margin, around 1 for a ratio and above 0 for an error."""
-        low, high = limits(alpha)
+        """Whether the limits of this error rate keep the margin.
+
+        It lies around 1 for a ratio, and above 0 for an error.
+        """
+        low, high = limits.ends(alpha)
         if criterion == "oe":
             return 1 - within <= low and high <= 1 + within
         return high <= within
 
-    low, high = limits(1 - _LEVEL)
+    low, high = limits.ends(1 - _LEVEL)
     ends = f"limits {low:.3f} to {high:.3f}" if criterion == "oe" else f"upper limit {high:.4f}"
     units = "Clusters" if evidence.dependent else "Rows"
-    words = f"{name}: one-sided {_PERCENT} {ends}. {units} are independent."
-    holds = f" Holds if {found.condition}." if found.condition else ""
-    return found._replace(pvalue=smallest_alpha(keeps), words=f"{words}{holds}")
+    words = f"{limits.name}: one-sided {_PERCENT} {ends}. {units} are independent."
+    if limits.margin.condition:
+        words = f"{words} Holds if {limits.margin.condition}."
+    return limits.margin._replace(pvalue=smallest_alpha(keeps), words=words)
 
 
 def _l2(evidence: Evidence, _: BinsLike) -> _Limits:
+    """Of the l2 error, by the upper end of its score interval."""
     if evidence.dependent or (evidence.importance and evidence.rows is not None):
         rows = evidence.clustered
         parts = DefaultParts.of_clusters(rows)[0]
@@ -317,28 +330,31 @@ def _l2(evidence: Evidence, _: BinsLike) -> _Limits:
             raise InputError("y_true", "must have at least two rows to be judged", f"got {n}")
         parts = DefaultParts.of_cells(cells)
     high = upper_limit(parts)
-    found = Margin(math.sqrt(max(parts.coarse.estimate, 0.0)), n)
+    estimate = math.sqrt(max(parts.coarse.estimate, 0.0))
+    condition = ""
+    ties = 0.0
     if isinstance(evidence.given, Sketch | Binned):
-        found = found._replace(condition=SMOOTH)
+        condition = SMOOTH
     elif parts.shared:
-        ties = 0.0 if parts.effective is not None else math.sqrt(parts.shown_by_ties(0.01))
         condition = f"{SMOOTH} ({parts.cells.size:,} distinct scores in {n:,} rows)"
-        found = found._replace(condition=condition, shown_by_ties=ties)
-    return "typical error", found, lambda alpha: (0.0, math.sqrt(min(high(alpha), 1.0)))
+        if parts.effective is None:
+            ties = math.sqrt(parts.shown_by_ties(0.01))
+    kept = Margin(estimate, n, condition=condition, shown_by_ties=ties)
+    return _Limits("typical error", kept, lambda alpha: (0.0, math.sqrt(min(high(alpha), 1.0))))
 
 
 def _ratio(evidence: Evidence, _: BinsLike) -> _Limits:
     rows = evidence.in_clusters
     part = evidence.one if rows is None else rows.cells
     assert part is not None
-    found = EffectiveEvents.of(part, rows)
+    events = EffectiveEvents.of(part, rows)
     n = int(part.weight.sum() if part.whole else part.count.sum())
-    return "O/E", Margin(found.value, n), lambda alpha: found.limits(alpha)[:2]
+    return _Limits("O/E", Margin(events.value, n), lambda alpha: events.limits(alpha)[:2])
 
 
 def _ece(evidence: Evidence, bins: BinsLike) -> _Limits:
     gaps = bin_gaps(evidence, bins)
-    return "ECE", Margin(gaps.ece, gaps.n), lambda alpha: (0.0, gaps.high(alpha))
+    return _Limits("ECE", Margin(gaps.ece, gaps.n), lambda alpha: (0.0, gaps.high(alpha)))
 
 
 _LIMITS: Final[Mapping[str, Callable[[Evidence, BinsLike], _Limits]]] = {
@@ -356,14 +372,14 @@ def _band(evidence: Evidence, within: float, share: float) -> Margin:
         return runs.share_within(within, alpha) >= share - 1e-12
 
     shown = band.share_within(within)
-    pvalue = smallest_alpha(enough) if band.rising else 1.0
-    fits = "" if band.rising else " No rising function fits."
-    what = (
-        f"The {_PERCENT} band shows {100 * shown:.3g} % of the rows to be right within {within:g}"
+    words = (
+        f"The {_PERCENT} band shows {100 * shown:.3g} % of the rows to be right within {within:g}; "
+        f"{100 * share:.3g} % are needed."
     )
-    return Margin(
-        shown, runs.n, pvalue, f"{what}; {100 * share:.3g} % are needed.{fits} {band.assumptions}"
-    )
+    if not band.rising:
+        words = f"{words} No rising function fits. {band.assumptions}"
+        return Margin(shown, runs.n, 1.0, words)
+    return Margin(shown, runs.n, smallest_alpha(enough), f"{words} {band.assumptions}")
 
 
 def omnibus_of(evidence: Evidence, seed: int) -> Significance | None:
@@ -378,9 +394,8 @@ def omnibus_of(evidence: Evidence, seed: int) -> Significance | None:
             cells = evidence.cells
             plain = not evidence.dependent and not evidence.importance
             if plain and cells.whole and not contradictions(cells):
-                evidence = Evidence.of_sums(
-                    Tally(evidence.view, (pool_cells(cells),), evidence.classes)
-                )
+                pooled = Tally(evidence.view, (pool_cells(cells),), evidence.classes)
+                evidence = Evidence.of_sums(pooled)
             return test_of(evidence, seed=seed)
         except InputError:
             return None
@@ -411,7 +426,10 @@ def smallest_alpha(keeps: Callable[[float], bool]) -> float:
         return _SMALLEST
     while high - low > _ACCURACY:
         middle = (low + high) / 2
-        low, high = (low, middle) if keeps(math.exp(middle)) else (middle, high)
+        if keeps(math.exp(middle)):
+            high = middle
+        else:
+            low = middle
     return math.exp(high)
 
 
@@ -427,9 +445,8 @@ def finest(evidence: Evidence) -> Evidence:
 def _check_options(criterion: str, bins: Any, share: Any) -> None:
     for name, value, taker in (("bins", bins, "ece"), ("share", share, "band")):
         if value is not None and criterion != taker:
+            demand = f"is only for `criterion={taker!r}`"
             got = f"got `criterion={criterion!r}`"
-            raise InputError(
-                name, f"is only for `criterion={taker!r}`", got, remedy="Leave it out."
-            )
+            raise InputError(name, demand, got, remedy="Leave it out.")
     if share is not None and share != 1:
         checked_fraction(share, "share")

@@ -37,14 +37,11 @@ def entries_of_equal_weights(cells: Cells) -> Entries:
     """Entries of cells with other weights, if all rows of a score have the same."""
     if not have_equal_weights(cells):
         demand = "must be equal for all rows of a score if only their sums are there"
-        raise InputError(
-            "sample_weight",
-            demand,
-            "rows of one score have different weights",
-            remedy="Pass the rows.",
-        )
-    each = cells.weight.astype(np.float64) / cells.count
-    return Entries(cells.score, cells.count, each, np.rint(cells.events / each).astype(np.int64))
+        got = "rows of one score have different weights"
+        raise InputError("sample_weight", demand, got, remedy="Pass the rows.")
+    weight = cells.weight.astype(np.float64) / cells.count
+    hits = np.rint(cells.events / weight).astype(np.int64)
+    return Entries(cells.score, cells.count, weight, hits)
 
 
 def entries_of_rows(y: NDArray[Any], p: Floats, w: Floats) -> Entries:
@@ -57,6 +54,15 @@ def entries_of_rows(y: NDArray[Any], p: Floats, w: Floats) -> Entries:
     first = np.flatnonzero(np.concatenate([[True], (np.diff(p) != 0) | (np.diff(w) != 0)]))
     count = np.diff(np.append(first, p.size))
     return Entries(p[first], count, w[first], np.add.reduceat(y.astype(np.int64), first))
+
+
+def entry_of_each_row(p: Floats, w: Floats) -> Ints:
+    """The place of each row among the entries of :func:`entries_of_rows`; no weight is 0."""
+    order = np.lexsort((w, p))
+    is_new = (np.diff(p[order]) != 0) | (np.diff(w[order]) != 0)
+    place = np.empty(p.size, dtype=np.int64)
+    place[order] = np.concatenate([[0], np.cumsum(is_new)])
+    return place
 
 
 class Options(NamedTuple):
@@ -115,7 +121,7 @@ _TAKERS = "`method='omnibus'`, 'ks', 'kuiper', 'spiegelhalter', 'cox' and 'hosme
 def require_counts(cells: Cells, what: str, takers: str = _TAKERS) -> Cells:
     """The cells, if their weights count rows.
 
-    Otherwise an error that says what takes other weights.
+    Otherwise an error that names the methods that take other weights.
     """
     if not cells.whole:
         demand = f"must be whole numbers that sum to less than 2³⁵ for {what}, which counts rows"

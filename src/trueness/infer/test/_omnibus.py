@@ -1,4 +1,7 @@
-"""The omnibus test of calibration, many statistics of the same redrawn labels: see docs/methods/omnibus-test.md."""
+"""The omnibus test of calibration, many statistics of the same redrawn labels.
+
+See docs/methods/omnibus-test.md.
+"""
 
 import math
 import sys
@@ -40,7 +43,7 @@ SOME = 0.5
 """From this p-value on, a statistic is no evidence at all, and none is called the strongest."""
 # Exponents beyond this overflow.
 _LARGEST = 1300.0
-# Labels that are drawn at most for the lower tail.
+# The largest number of labels that are drawn for the lower tail.
 _MOST_LABELS = 5 * 10**7
 
 
@@ -54,7 +57,7 @@ class OmnibusTest(NamedTuple):
     contradicted: int = 0
     """Rows whose label a score of exactly 0 or 1 rules out."""
     impossible: str = ""
-    """The same in words."""
+    """These labels, in words."""
     unit: float | None = None
     """The unit of rounded scores, if scores of 0 and 1 had to be moved by half of it."""
 
@@ -75,8 +78,11 @@ def omnibus(cells: Cells, options: Options) -> Outcome:
         exactly = "exact at any n"
     else:
         exactly = "exact within 0.001, near ties being drawn together"
-    drawn = f"Rows are independent; the level is {exactly}: {draws:,} sets of labels were drawn from the scores."
-    return omnibus_outcome(result, drawn)
+    assumptions = (
+        f"Rows are independent; the level is {exactly}: "
+        f"{draws:,} sets of labels were drawn from the scores."
+    )
+    return omnibus_outcome(result, assumptions)
 
 
 def omnibus_outcome(result: OmnibusTest, assumptions: str) -> Outcome:
@@ -113,7 +119,7 @@ def omnibus_test(
     entries: Entries | None = None,
     rounded_to: float | None = None,
 ) -> OmnibusTest:
-    """The omnibus test of cells whose weights count rows or, with `entries`, of rows with other weights.
+    """The omnibus test of cells whose weights count rows; with `entries`, of other weights.
 
     A label that a score of 0 or 1 rules out has probability zero: the p-value is 0, unless the
     scores were rounded. Then scores of 0 and 1 are moved by up to half the unit. The same test of
@@ -121,18 +127,21 @@ def omnibus_test(
     """
     if entries is not None:
         return _omnibus_test(cells, draws, seed, entries, rounded_to)
-    asked = "omnibus", draws, rounded_to, seed
-    if asked not in cells.memory:
-        cells.memory[asked] = _omnibus_test(cells, draws, seed, None, rounded_to)
-    return cells.memory[asked]  # type: ignore[no-any-return]  # the memory holds anything
+    question = "omnibus", draws, rounded_to, seed
+    if question not in cells.memory:
+        cells.memory[question] = _omnibus_test(cells, draws, seed, None, rounded_to)
+    return cells.memory[question]  # type: ignore[no-any-return]  # the memory holds anything
 
 
 def _omnibus_test(
     cells: Cells, draws: int, seed: int, entries: Entries | None, rounded_to: float | None
 ) -> OmnibusTest:
-    counted = (
-        cells if entries is None else Cells(entries.z, entries.rows, entries.rows, entries.hits)
-    )
+    counted = cells
+    grouped = cells
+    if entries is not None:
+        counted = Cells(entries.z, entries.rows, entries.rows, entries.hits)
+        # The cells of weighted rows have equal numbers of rows.
+        grouped = Cells(cells.score, cells.count, cells.count, np.zeros_like(cells.count))
     contradicted = contradictions(counted)
     if contradicted:
         words = contradictions_in_words(counted)
@@ -140,21 +149,16 @@ def _omnibus_test(
             return OmnibusTest(0.0, {}, None, draws, contradicted, words)
         if entries is None:
             cells = moved_inside(cells, rounded_to)
-        else:  # by the share of their rows, not of their weights: cells must begin where their rows do
-            entries = entries._replace(
-                z=moved_scores(entries.z, entries.rows, entries.hits, rounded_to)
-            )
-            cells = Cells(np.unique(entries.z), cells.count, cells.weight, cells.events)
+        else:
+            # By the share of rows, not of weights: cells must begin where their rows do.
+            z = moved_scores(entries.z, entries.rows, entries.hits, rounded_to)
+            entries = entries._replace(z=z)
+            cells = Cells(np.unique(z), cells.count, cells.weight, cells.events)
         moved = omnibus_test(cells, draws, seed, entries)
         # Scores moved to the share of their labels agree with them too well.
         return moved._replace(
             too_good=None, contradicted=contradicted, impossible=words, unit=rounded_to
         )
-    # The cells of weighted rows have equal numbers of rows.
-    if entries is None:
-        grouped = cells
-    else:
-        grouped = Cells(cells.score, cells.count, cells.count, np.zeros_like(cells.count))
     statistics = Statistics(grouped, entries)
     labels = stream(seed, "labels")
     values = statistics.observed_and_drawn(draws, labels)
@@ -173,11 +177,13 @@ def _omnibus_test(
 
 
 def _proven_bound(cells: Cells, statistics: Statistics) -> float:
+    """A p-value that is proven, however small it is."""
     whole = np.zeros(1, dtype=np.int64)
     if cells.size > MANY_DIRECTIONS:  # sums over cells are enough, and entries have them
         z, rows, _, hits = statistics.entries
-        partitions = (statistics.first[at] for at in (statistics.fine_at, statistics.coarse_at))
-        return tail_bound(Cells(z, rows, rows, hits), (whole, *partitions), ())
+        fine = statistics.first[statistics.fine_at]
+        coarse = statistics.first[statistics.coarse_at]
+        return tail_bound(Cells(z, rows, rows, hits), (whole, fine, coarse), ())
     directions = log_odds(cells.score, statistics.centre), 1 - 2 * cells.score
     return tail_bound(cells, (whole, *statistics.partitions), directions)
 
@@ -185,8 +191,9 @@ def _proven_bound(cells: Cells, statistics: Statistics) -> float:
 def power_function(
     cells: Cells, alpha: float, *, null_draws: int = 999, seed: int
 ) -> Callable[..., float]:
-    """The power of the test as a function of the true probabilities and of how often to draw labels from them.
+    """The power of the test as a function of the true probabilities.
 
+    Its second argument is the number of sets of labels that are drawn from these probabilities.
     Labels of all alternatives are ranked among the same `null_draws` sets of labels drawn from the
     scores.
     """
@@ -209,38 +216,35 @@ def power_function(
 
 
 def combined_pvalues(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """P-values of vectors of labels, from their statistics of shape (J, vectors): of each statistic, and combined."""
-    return np.array([ranks(row) for row in values]), ranks(
-        combination(extremeness(values), weights)
-    )
+    """P-values of vectors of labels, from their statistics of shape (J, vectors).
+
+    First those of each statistic, then the combined ones.
+    """
+    alone = np.array([ranks(row) for row in values])
+    return alone, ranks(combination(extremeness(values), weights))
 
 
 def extremeness(values: Floats, among: Floats | None = None) -> Floats:
-    """The negative logarithms of the p-values.
+    """The negative logarithms of the p-values, where the largest value also has its lead.
 
-    That of the largest value is increased by its lead over the second.
-
-    Vectors that lead in one statistic each would otherwise all be equal. With `among`, the values
-    are ranked one at a time among these, and whatever is larger than all of them has a lead.
+    The lead over the second largest distinguishes vectors that are largest in one statistic each.
+    With `among`, the values are ranked one at a time among these, and a value that is larger than
+    all of them has a lead.
     """
     if among is not None:
-        logs = -np.log([ranks(row, others) for row, others in zip(values, among, strict=True)])
-        most = among.max(axis=1, keepdims=True)
-        return np.asarray(
-            logs
-            + np.log(np.where(most > 0, np.maximum(values, most) / np.where(most > 0, most, 1), 1))
-        )
-    logs, (second, largest) = (
-        -np.log([ranks(row) for row in values]),
-        np.sort(values, axis=1)[:, -2:].T,
-    )
+        logs = -np.log([ranks(row, null) for row, null in zip(values, among, strict=True)])
+        largest = among.max(axis=1, keepdims=True)
+        leads = np.maximum(values, largest) / np.where(largest > 0, largest, 1)
+        return np.asarray(logs + np.log(np.where(largest > 0, leads, 1)))
+    logs = -np.log([ranks(row) for row in values])
+    second, largest = np.sort(values, axis=1)[:, -2:].T
     lead = np.log(np.where(second > 0, largest, 1)) - np.log(np.where(second > 0, second, 1))
     logs[np.arange(lead.size), values.argmax(axis=1)] += lead
     return logs
 
 
 def lower_tail(values: Floats) -> float:
-    """The p-value of the first column if small values are evidence, by the product of the p-values."""
+    """The p-value of the first column if small values are evidence: by the product of p-values."""
     return float(ranks(-np.log([ranks(-row) for row in sizes(values)]).sum(axis=0))[0])
 
 
@@ -277,7 +281,7 @@ MANY_DIRECTIONS = 10**5
 
 
 def tail_bound(cells: Cells, partitions: Sequence[Ints], directions: Sequence[Floats]) -> float:
-    r"""A p-value of calibration, proven for every n, from the sums of cells and of directions of independent rows.
+    r"""A p-value of calibration for independent rows, proven for every n.
 
     `partitions` are first cells of groups, one of them being the whole, and `directions` one number
     per distinct score. Neither may depend on the labels.
@@ -288,26 +292,27 @@ def tail_bound(cells: Cells, partitions: Sequence[Ints], directions: Sequence[Fl
     sum over B cells is at most B log 2 plus a Gamma(B) number, and the largest exceeds x with
     probability at most :math:`2 B e^{-x}`.
 
-    **Directions.** For :math:`S = \sum a_i (y_i - p_i)`,
-    :math:`P(S \ge s) \le \exp(\sum \log(1 - p_i + p_i e^{t a_i}) - t \sum a_i p_i - t s)` for every t > 0. All bounds
-    are combined by Bonferroni's inequality.
+    **Directions.** For :math:`S = \sum a_i (y_i - p_i)`, every t > 0 gives
+    :math:`P(S \ge s) \le \exp(\sum \log(1 - p_i + p_i e^{t a_i}) - t \sum a_i p_i - t s)`.
+
+    All bounds are combined by Bonferroni's inequality.
     """
-    bounds = [b for first in partitions for b in _bounds_of_cells(cells, first)]
+    bounds = [bound for first in partitions for bound in _bounds_of_cells(cells, first)]
     bounds += [_bound_of_direction(cells, a) for a in directions]
-    # The smallest positive number stands for whatever is smaller: the labels are not impossible.
+    # Smaller bounds become the smallest positive number: the labels are not impossible.
     return min(1.0, max(len(bounds) * min(bounds), sys.float_info.min))
 
 
 def _bounds_of_cells(cells: Cells, first: Ints) -> list[float]:
+    """By the sum of the divergences of groups and, of several groups, by the largest."""
     p = cells.score
     n = cells.weight.astype(np.float64)
     hits = cells.events.astype(np.float64)
-    sums = (
+    events, non_events, expected, expected_non_events = (
         np.asarray(segment_sums(part, first), dtype=np.float64)
         for part in (hits, n - hits, n * p, n * (1 - p))
     )
-    events, others, expected, rest = sums
-    divergence = log_ratio(events, expected) + log_ratio(others, rest)
+    divergence = log_ratio(events, expected) + log_ratio(non_events, expected_non_events)
     size = first.size
     whole = float(gammaincc(size, max(0.0, float(divergence.sum()) - size * math.log(2))))
     if size == 1:
@@ -332,7 +337,10 @@ def _bound_of_direction(cells: Cells, a: Floats) -> float:
     x = logit(p)
 
     def shortfall(log_t: float) -> float:
-        """The derivative of the exponent by t, which increases: Σ a(y − p) expected under tilted scores − observed."""
+        """The derivative of the exponent by t, which increases.
+
+        Σ a(y − p) as expected under tilted scores, less the observed sum.
+        """
         return float((n * a * (expit(x + math.exp(log_t) * a) - p)).sum()) - total
 
     # The best t is near s / V for small deviations, and t a has the size of a log-odds for large
@@ -340,10 +348,13 @@ def _bound_of_direction(cells: Cells, a: Floats) -> float:
     largest = float(np.abs(a).max())
     high = math.log(1e3 / largest)
     low = min(math.log(total) - math.log(spread), math.log(1e-2 / largest)) - 1
+    # Any t gives a bound, also where the best one lies outside.
     if shortfall(high) <= 0:
         best = high
-    else:  # any t gives a bound
-        best = bracketed_root(shortfall, low, high, xtol=1e-6) if shortfall(low) < 0 else low
+    elif shortfall(low) < 0:
+        best = bracketed_root(shortfall, low, high, xtol=1e-6)
+    else:
+        best = low
     t = math.exp(best) * a
     # For large t, log(1 − p + p e^t) = t + log(p + (1 − p) e^−t).
     q = np.where(t > 0, p, 1 - p)

@@ -44,14 +44,17 @@ from trueness.infer.test._omnibus_statistics import (
 from trueness.typing import Floats, Ints
 
 _CELLS = 20_000
+"""Cells of all columns together; a column has at least `_FEWEST_CELLS`."""
 _FEWEST_CELLS = 8
 _MOST_CLASSES = 2 * 10**8
+"""Classes that are drawn, in all draws; the second limit is that of statistics."""
 _MOST_VALUES = 4 * 10**7
 _FEWEST_DRAWS = 199
 _DRAWS = 999
-# Classes and statistics of more draws, and up to which p-value there are more.
 _MORE = 2 * 10**7
+"""Classes and statistics of further draws."""
 _OPEN = 0.2
+"""Up to this p-value there are further draws."""
 _LARGEST = "the largest score"
 # Values of a set of labels in a column: four statistics and fourteen forms.
 _STATISTICS = 18
@@ -62,40 +65,39 @@ Draw: TypeAlias = Callable[[int, np.random.Generator], Iterator[list[Floats]]]
 
 
 class Problem:
-    """One binary problem: what its statistics mean, by their values for labels drawn once and for all."""
+    """One binary problem, with its statistics of labels that were drawn once for comparison."""
 
     def __init__(self, name: str, statistics: Statistics, reference: Floats) -> None:
         self.name = name
         self.reference = reference
-        self.own = evidence(reference, reference)
+        self.evidence = evidence(reference, reference)
         self.rows = float(statistics.total.sum())
         self.expected = float(statistics.expected.sum())
         self.deviation = float(statistics.deviation[0])
         self.sizes = -sizes(reference)
 
     def strength(self, values: Floats) -> Floats:
-        """The negative logarithm of the p-value of each statistic, for sets of labels in columns."""
-        return extremeness(evidence(values, self.reference), self.own)
+        """The negative logarithms of the statistics' p-values, for sets of labels in columns."""
+        return extremeness(evidence(values, self.reference), self.evidence)
 
     def combined(self, values: Floats) -> Floats:
         """All statistics together."""
         return combination(self.strength(values), weights_at(self.expected / self.rows))
 
     def deviance(self, values: Floats) -> Floats:
-        """Of the number of events.
+        """The deviance of the number of events.
 
         Unlike ranks it has no floor, so the largest of very many problems stands out.
         """
         events = np.clip(self.expected + self.deviation * values[FORMS], 0, self.rows)
-        both = log_ratio(events, self.expected) + log_ratio(
-            self.rows - events, self.rows - self.expected
-        )
-        return np.asarray(2 * both)
+        of_events = log_ratio(events, self.expected)
+        of_non_events = log_ratio(self.rows - events, self.rows - self.expected)
+        return np.asarray(2 * (of_events + of_non_events))
 
     def agreement(self, values: Floats) -> Floats:
         """Large if the labels agree with the scores too well."""
-        each = zip(-sizes(values), self.sizes, strict=True)
-        return np.asarray(-np.log([ranks(row, among) for row, among in each]).sum(axis=0))
+        pairs = zip(-sizes(values), self.sizes, strict=True)
+        return np.asarray(-np.log([ranks(row, among) for row, among in pairs]).sum(axis=0))
 
 
 def joint_outcome(
@@ -109,57 +111,62 @@ def joint_outcome(
     """The p-value of all problems together, and that of each.
 
     Two statistics are combined: the sum over problems of their own combinations, and their largest
-    deviance. What they mean is found from labels that the scores alone decide, so that a seed
-    decides nothing but the draws that are counted: the first number of `counted` or, if these leave
-    the decision open, the second.
+    deviance. They are ranked among labels drawn with a fixed seed, so that `seed` decides only the
+    draws that are counted: the first number of `counted` or, if these leave the decision open, the
+    second.
     """
-    draws, most = counted
+    draws, all_draws = counted
     rng = stream(seed, "labels")
-    # A seed of its own: the labels that are counted must be others.
+    # The reference labels must be independent of those that are counted, hence another seed.
     batches = drawn(draws, np.random.default_rng([draws, 0x7472]))
     reference = [np.concatenate(parts, axis=1) for parts in zip(*batches, strict=True)]
-    problems = [Problem(*one, values) for one, values in zip(named, reference, strict=True)]
+    problems = [
+        Problem(name, statistics, values)
+        for (name, statistics), values in zip(named, reference, strict=True)
+    ]
 
     def measured(values: Sequence[Floats]) -> Floats:
-        each = list(zip(problems, values, strict=True))
-        own = np.array([problem.combined(v) for problem, v in each])
-        largest = np.max([problem.deviance(v) for problem, v in each], axis=0)
-        return np.vstack(
-            [own.sum(axis=0), largest, sum(problem.agreement(v) for problem, v in each), own]
-        )
+        """Sum of combinations, largest deviance, sum of agreements, and every combination."""
+        pairs = list(zip(problems, values, strict=True))
+        combined = np.array([problem.combined(v) for problem, v in pairs])
+        largest = np.max([problem.deviance(v) for problem, v in pairs], axis=0)
+        agreement = sum(problem.agreement(v) for problem, v in pairs)
+        return np.vstack([combined.sum(axis=0), largest, agreement, combined])
 
     null = measured(reference)[:2]
-    first = measured(observed)
-    found = np.hstack([first, *map(measured, drawn(draws, rng))])
 
     def joint(values: Floats) -> Floats:
         return combination(extremeness(values[:2], null), np.ones(2))
 
-    values = joint(found)
+    first = measured(observed)
+    table = np.hstack([first, *map(measured, drawn(draws, rng))])
+    values = joint(table)
     pvalue = float(ranks(values)[0])
-    own = [ranks(row)[0] for row in found[2:]]
-    if most > draws and 1.5 / (draws + 1) < pvalue <= _OPEN:
-        values = np.hstack(
-            [values, *(joint(measured(batch)) for batch in drawn(most - draws, rng))]
-        )
-        above = float(ranks(values)[0]) * (most + 1)
-        # Plus the probability to have stopped at the floor and be at most as extreme in the end:
-        # the level is exact.
-        pvalue = (above + (1 - draws / most) ** above * most / draws) / (most + 1)
-    alone = {problem.name: float(p) for problem, p in zip(problems, own[1:], strict=True)}
+    too_good, *of_problems = [float(ranks(row)[0]) for row in table[2:]]
+    if all_draws > draws and 1.5 / (draws + 1) < pvalue <= _OPEN:
+        further = [joint(measured(batch)) for batch in drawn(all_draws - draws, rng)]
+        values = np.hstack([values, *further])
+        above = float(ranks(values)[0]) * (all_draws + 1)
+        # Plus the probability of having stopped at the floor and being at most as extreme in the
+        # end: the level is exact.
+        stopped = (1 - draws / all_draws) ** above * all_draws / draws
+        pvalue = (above + stopped) / (all_draws + 1)
+    alone = {problem.name: p for problem, p in zip(problems, of_problems, strict=True)}
     leaders = []
     for problem, v in zip(problems, observed, strict=True):
-        words = f"{problem.name}, {WORDS[NAMES[int(problem.strength(v)[:, 0].argmax())]]}"
+        name = NAMES[int(problem.strength(v)[:, 0].argmax())]
+        words = f"{problem.name}, {WORDS[name]}"
         leaders.append((alone[problem.name], -float(problem.deviance(v)[0]), words))
     smallest, _, strongest = min(leaders)
     words = (
-        f"Rows are independent; the level is exact at any n: {values.size - 1:,} sets of labels were drawn from the "
-        f"scores, for all {len(alone):,} {what} together.{strongest_in_words(strongest, smallest, 'for it alone')}"
+        f"Rows are independent; the level is exact at any n: {values.size - 1:,} sets of labels "
+        f"were drawn from the scores, for all {len(alone):,} {what} together."
+        f"{strongest_in_words(strongest, smallest, 'for it alone')}"
     )
     details = {
         "alone": alone,
         "strongest": strongest if smallest < SOME else "",
-        "too_good": float(own[0]),
+        "too_good": too_good,
     }
     return Outcome(smallest, pvalue, words, 1 / (draws + 1), details)
 
@@ -170,23 +177,20 @@ def parts_outcome(parts: Sequence[Cells], names: Sequence[Hashable], options: Op
         (cells, _class_name(name)) for cells, name in zip(parts, names, strict=True) if cells.size
     ]
     pairs.sort(key=lambda pair: pair[0].content)
-    named = [(name, Statistics(cells)) for cells, name in pairs]
-
-    scores = np.concatenate([statistics.entries.z for _, statistics in named])[:, np.newaxis]
-    rows = np.concatenate([statistics.entries.rows for _, statistics in named])
-    ends = np.cumsum([statistics.entries.rows.size for _, statistics in named])[:-1]
+    problems = [Statistics(cells) for cells, _ in pairs]
+    scores = np.concatenate([statistics.entries.z for statistics in problems])[:, np.newaxis]
+    rows = np.concatenate([statistics.entries.rows for statistics in problems])
+    ends = np.cumsum([statistics.entries.rows.size for statistics in problems])[:-1]
 
     def drawn(count: int, rng: np.random.Generator) -> Iterator[list[Floats]]:
         for (hits,) in label_batches(scores, rows, count, rng):
-            yield [
-                statistics(part)
-                for (_, statistics), part in zip(named, np.split(hits, ends), strict=True)
-            ]
+            events = np.split(hits, ends)
+            yield [statistics(part) for statistics, part in zip(problems, events, strict=True)]
 
-    observed = [statistics(statistics.entries.hits[:, np.newaxis]) for _, statistics in named]
-    entries = rows.size
-    draws = options.resamples
-    counted = (draws, draws) if draws else (_DRAWS, more_draws(_DRAWS, entries, len(named)))
+    observed = [statistics(statistics.entries.hits[:, np.newaxis]) for statistics in problems]
+    named = [(name, statistics) for (_, name), statistics in zip(pairs, problems, strict=True)]
+    draws = options.resamples or _DRAWS
+    counted = (draws, options.resamples or more_draws(draws, rows.size, len(named)))
     outcome = joint_outcome(named, observed, drawn, counted, options.seed, "predicted classes")
     return _in_order(outcome, map(_class_name, names))
 
@@ -212,7 +216,10 @@ class Matrix(NamedTuple):
 
 
 def moved_inside(p: NDArray[Any], y: Ints, unit: float) -> Floats:
-    """The scores with zeros moved to the share of their class, by at most half a unit, and rows that sum to one."""
+    """The scores with zeros moved to the share of their class, by at most half a unit.
+
+    Rows still sum to one.
+    """
     zero = p == 0
     p = np.asarray(p, dtype=np.float64)
     wrong = (zero & (y[:, np.newaxis] == np.arange(p.shape[1]))).sum(axis=0)
@@ -242,16 +249,20 @@ def matrix_outcome(
     impossible = f"{contradicted:,} of {y.size:,} rows {have} a class of score exactly 0"
     if contradicted and rounded_to is None:
         return impossible_outcome(impossible, contradicted)
-    p = moved_inside(p, y, rounded_to) if contradicted and rounded_to is not None else p
+    if contradicted and rounded_to is not None:
+        p = moved_inside(p, y, rounded_to)
     rows, columns = order_by_content(p)
     of_class = tuple(map(_class_name, names))
     matrix = Matrix(
-        p[np.ix_(rows, columns)], np.argsort(columns)[y[rows]], tuple(of_class[j] for j in columns)
+        p=p[np.ix_(rows, columns)],
+        y=np.argsort(columns)[y[rows]],
+        names=tuple(of_class[j] for j in columns),
     )
-    outcome = matrix_test(
-        matrix if k is None else largest_of(matrix, k), options, largest=k is None
-    )
-    outcome = _in_order(outcome, (*of_class, _LARGEST)) if k is None else outcome
+    if k is None:
+        outcome = matrix_test(matrix, options, largest=True)
+        outcome = _in_order(outcome, (*of_class, _LARGEST))
+    else:
+        outcome = matrix_test(largest_of(matrix, k), options, largest=False)
     if not contradicted or rounded_to is None:
         return outcome
     words = impossible_in_words(impossible, rounded_to)
@@ -261,16 +272,21 @@ def matrix_outcome(
 
 def matrix_test(matrix: Matrix, options: Options, *, largest: bool) -> Outcome:
     """The test of the columns of a matrix; with `largest`, of the largest score of each row too."""
-    (n, classes), names, top, draws = matrix.p.shape, list(matrix.names), None, options.resamples
+    n, classes = matrix.p.shape
+    names = list(matrix.names)
     columns = [_Column(matrix.p[:, j], matrix.y == j, classes) for j in range(classes)]
+    top = None
     if largest:
         top = matrix.p.argmax(axis=1)
         columns.append(_Column(matrix.p.max(axis=1), matrix.y == top, classes))
         names.append(_LARGEST)
-    # As many as the limits on drawn classes and statistics allow.
-    affordable = min(_DRAWS, _MOST_CLASSES // n, _MOST_VALUES // (_STATISTICS * len(columns)))
-    enough = draws or max(_FEWEST_DRAWS, affordable)
-    counted = enough, enough if draws else more_draws(enough, n, len(columns))
+    if options.resamples:
+        counted = (options.resamples, options.resamples)
+    else:
+        # The limits on drawn classes and on statistics.
+        affordable = min(_DRAWS, _MOST_CLASSES // n, _MOST_VALUES // (_STATISTICS * len(columns)))
+        draws = max(_FEWEST_DRAWS, affordable)
+        counted = (draws, more_draws(draws, n, len(columns)))
     offset = np.concatenate([[0], np.cumsum([column.expected.size for column in columns])])
     cell = np.stack([column.cell for column in columns], axis=1)
     varying = [(j, column) for j, column in enumerate(columns) if column.varies] or [
@@ -294,12 +310,12 @@ def more_draws(draws: int, rows: int, columns: int) -> int:
 
 
 class _Column:
-    """One column: the cell of each row, and the statistics as functions of the events in the cells."""
+    """One column: the cell of each row, and the statistics as functions of events in the cells."""
 
     def __init__(self, p: NDArray[Any], event: Any, columns: int) -> None:
         p = p.astype(np.float64)
         cells = cells_of_rows(Sample(event.astype(np.uint8), p))
-        self.statistics = s = Statistics(cells, most=max(_FEWEST_CELLS, _CELLS // columns))
+        self.statistics = s = Statistics(cells, cell_limit=max(_FEWEST_CELLS, _CELLS // columns))
         self.varies = float(s.variance.sum()) > 0
         kind = np.min_scalar_type(s.low.size)
         self.cell: Ints = (np.searchsorted(s.low, p, side="right") - 1).astype(kind)
@@ -308,7 +324,7 @@ class _Column:
         z, count, _, _ = s.entries
         v = count * z * (1 - z)
         weight = np.maximum(np.add.reduceat(v, s.first), 1e-290)
-        # Within a cell a form is its mean, so that the events of the cells say everything.
+        # Within a cell a form is its mean, so that the events of the cells are enough.
         self.forms = np.add.reduceat(s.forms * v, s.first, axis=1) / weight
         self.slopes = [
             np.add.reduceat(error.slope * count, s.first) / s.total for error in s.errors
@@ -319,16 +335,16 @@ class _Column:
         """The values of each column of `hits`, the events in the cells."""
         excess = hits - self.expected[:, np.newaxis]
         errors = zip(self.statistics.errors, self.slopes, strict=True)
-        return self.statistics.of_sums(
-            excess, self.forms @ excess, [e.square + slope @ hits for e, slope in errors]
-        )
+        squares = [error.square + slope @ hits for error, slope in errors]
+        return self.statistics.of_sums(excess, self.forms @ excess, squares)
 
 
 def _drawn_hits(
     matrix: Matrix, cell: Ints, offset: Ints, top: Ints | None, draws: int, rng: np.random.Generator
 ) -> Iterator[Ints]:
     """Events in all cells of all columns, of shape (cells, draws), a batch of draws at a time."""
-    (rows, classes), size = matrix.p.shape, int(offset[-1])
+    rows, classes = matrix.p.shape
+    size = int(offset[-1])
     step = max(1, min(draws, 2 * _BLOCK // max(size, rows)))
     for begin in range(0, draws, step):
         batch = min(step, draws - begin)
@@ -336,19 +352,19 @@ def _drawn_hits(
         chance = rng.random((batch, rows))
         hits = np.zeros(size * batch, dtype=np.int64)
         at_once = max(1, _BLOCK // max(batch, classes))
-        for some in (slice(i, min(rows, i + at_once)) for i in range(0, rows, at_once)):
-            reached = np.cumsum(matrix.p[some], axis=1, dtype=np.float64)
+        for start in range(0, rows, at_once):
+            block = slice(start, min(rows, start + at_once))
+            reached = np.cumsum(matrix.p[block], axis=1, dtype=np.float64)
             # Rows whose scores do not sum to one may have none of the classes; those that do must
             # have one.
             reached[np.abs(reached[:, -1] - 1) < 1e-6, -1] = 1.0
-            drawn = draw_classes(reached, chance[:, some].T)
-            row, column = np.nonzero(drawn < classes)
-            label = drawn[row, column]
-            at = [(offset[label] + cell[some][row, label]) * batch + column]
+            drawn = draw_classes(reached, chance[:, block].T)
+            row, draw = np.nonzero(drawn < classes)
+            label = drawn[row, draw]
+            place = (offset[label] + cell[block][row, label]) * batch + draw
             if top is not None:
-                right = label == top[some][row]
-                at.append(
-                    (offset[classes] + cell[some][row[right], classes]) * batch + column[right]
-                )
-            hits += np.bincount(np.concatenate(at), minlength=size * batch)
+                right = label == top[block][row]
+                of_top = offset[classes] + cell[block][row[right], classes]
+                place = np.concatenate([place, of_top * batch + draw[right]])
+            hits += np.bincount(place, minlength=size * batch)
         yield hits.reshape(size, batch)

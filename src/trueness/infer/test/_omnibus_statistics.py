@@ -1,4 +1,6 @@
-"""The statistics of the omnibus test, for many sets of labels at once: docs/methods/omnibus-test.md has their formulas.
+"""The statistics of the omnibus test, for many sets of labels at once.
+
+Their formulas are in docs/methods/omnibus-test.md.
 
 Mean, slope, variance and cosines are replaced by the normal scores of their ranks among all sets of
 labels, because their distributions are skewed when events are rare.
@@ -35,11 +37,11 @@ _MORE_IF_RARE = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 2.0, 0.0])
 
 
 def weights_at(mean: float) -> Floats:
-    """The weights of the statistics in the combination, for scores of this mean: the two errors share one.
+    """The weights of the statistics in the combination, for scores of this mean.
 
-    If events, or non-events, are rare, fine cells expect less than one of them, and too few show
-    only in sums over many rows: the number of events, and 'variance' and 'error', which the least
-    certain scores dominate, count for more.
+    The two errors share one weight. If events, or non-events, are rare, fine cells expect less than
+    one of them, and too few show only in sums over many rows: the number of events, and 'variance'
+    and 'error', which the least certain scores dominate, count for more.
     """
     return np.asarray(_WEIGHTS + (1 - 2 * mean) ** 2 * _MORE_IF_RARE)
 
@@ -65,33 +67,35 @@ _DRAWS = 64
 _BLOCK = 192
 
 
-def _rules(cells: Cells, n: float, most: int | None) -> tuple[BinRule, ...]:
-    """Fine cells, those of equal mass and of equal width, and coarse cells.
-
-    Not more than `most` of each.
-    """
+def _rules(cells: Cells, n: float, limit: int | None) -> tuple[BinRule, ...]:
+    """Fine cells, those of equal mass and equal width, and coarse cells: at most `limit` each."""
     coarse = EqualMass(max(3, round(n**0.25)))
     size = max(5, round(n**0.4))
     cut = MassAndWidth(max(5, round(n**0.5)), size)
     fine = Distinct() if cells.size <= 2 * cut.group(cells).edges.size else cut
-    if most is not None and bin_starts(cells, fine).size > most:
+    if limit is not None and bin_starts(cells, fine).size > limit:
         return (
-            EqualMass(most),
-            EqualMass(most),
-            EqualWidth(min(size, most)),
-            EqualMass(min(coarse.n, most // 2)),
+            EqualMass(limit),
+            EqualMass(limit),
+            EqualWidth(min(size, limit)),
+            EqualMass(min(coarse.n, limit // 2)),
         )
-    return fine, fine if isinstance(fine, Distinct) else EqualMass(size), EqualWidth(size), coarse
+    mass = fine if isinstance(fine, Distinct) else EqualMass(size)
+    return fine, mass, EqualWidth(size), coarse
 
 
 def entries_of_cells(cells: Cells) -> Entries:
     """One entry per distinct score; weights are counts."""
-    count, hits = (part.astype(np.int64, copy=False) for part in (cells.weight, cells.events))
+    count = cells.weight.astype(np.int64, copy=False)
+    hits = cells.events.astype(np.int64, copy=False)
     return Entries(cells.score, count, np.ones(cells.size), hits)
 
 
 class Statistics:
-    """The statistics of sets of labels of the same scores, as functions of sums over the finest cells and of forms."""
+    """The statistics of sets of labels of the same scores.
+
+    They are functions of sums over the finest cells and of forms.
+    """
 
     def __init__(
         self,
@@ -99,10 +103,10 @@ class Statistics:
         entries: Entries | None = None,
         *,
         pooled: bool = True,
-        most: int | None = None,
+        cell_limit: int | None = None,
     ) -> None:
         n = float(cells.weight.sum() if cells.whole else cells.count.sum())
-        starts = [bin_starts(cells, rule) for rule in _rules(cells, n, most)]
+        starts = [bin_starts(cells, rule) for rule in _rules(cells, n, cell_limit)]
         every = np.unique(np.concatenate(starts))
         self.low: Floats = cells.score[every]
         self.partitions = starts[0], starts[3]
@@ -116,13 +120,13 @@ class Statistics:
             np.searchsorted(every, start) for start in starts
         )
         v = count * w * w * z * (1 - z)
-        self.expected, self.variance, self.total, squares = (
-            np.add.reduceat(part, self.first)
-            for part in (count * w * z, v, count * w, count * w * w)
-        )
+        self.expected = np.add.reduceat(count * w * z, self.first)
+        self.variance = np.add.reduceat(v, self.first)
+        self.total = np.add.reduceat(count * w, self.first)
         # Rows of weight 1 that carry as much information as the weighted ones.
+        squares = np.add.reduceat(count * w * w, self.first)
         self.scale = float(self.total.sum() / squares.sum())
-        self.errors = [_Error(self, at) for at in (mass_at, width_at)]
+        self.errors = [_Error(self, mass_at), _Error(self, width_at)]
         fine_variance = np.add.reduceat(self.variance, self.fine_at)
         self.inverse = np.where(fine_variance > 0, 1 / np.maximum(fine_variance, _LEAST), 0.0)
         self.forms = _forms(z, v)
@@ -132,9 +136,10 @@ class Statistics:
         self.unweighted = bool((w == 1).all())
         self._of_entries = run_matrix(self.first, z.size)
         self._groups = [
-            run_matrix(at, every.size) for at in (self.fine_at, mass_at, width_at, self.coarse_at)
+            run_matrix(first, every.size)
+            for first in (self.fine_at, mass_at, width_at, self.coarse_at)
         ]
-        # What hits add to the forms and to the squares of the errors.
+        # Hits add these to the forms and to the squares of the errors.
         self.linear = np.vstack([self.forms * w, *(error.slope for error in self.errors)])
 
     @property
@@ -143,14 +148,14 @@ class Statistics:
         return weights_at(float(self.expected.sum() / self.total.sum()))
 
     def observed_and_drawn(self, draws: int, rng: np.random.Generator) -> Floats:
-        """The values of the observed labels, in the first column, and of labels drawn from the scores."""
-        return np.concatenate(
-            [self(self.entries.hits[:, np.newaxis]), self.drawn(draws, rng)], axis=1
-        )
+        """The values of the observed labels, in the first column, and of drawn ones."""
+        observed = self(self.entries.hits[:, np.newaxis])
+        return np.concatenate([observed, self.drawn(draws, rng)], axis=1)
 
     def drawn(self, draws: int, rng: np.random.Generator, z: Floats | None = None) -> Floats:
-        """The values of labels drawn from the scores, or from other probabilities of the entries."""
-        z = self.entries.z if z is None else z
+        """The values of labels drawn from the scores, or from other probabilities of entries."""
+        if z is None:
+            z = self.entries.z
         batches = label_batches(z[:, np.newaxis], self.entries.rows, draws, rng)
         return np.concatenate([self(hits) for (hits,) in batches], axis=1)
 
@@ -158,10 +163,8 @@ class Statistics:
         """The means of one value per cell over the entries, which are cells or runs of them."""
         if cells.size == self.entries.rows.size:
             return values
-        ends = (
-            np.searchsorted(np.cumsum(cells.weight), np.cumsum(self.entries.rows), side="left") + 1
-        )
-        start = np.concatenate([[0], ends[:-1]])
+        last = np.searchsorted(np.cumsum(cells.weight), np.cumsum(self.entries.rows), side="left")
+        start = np.concatenate([[0], last[:-1] + 1])
         return np.asarray(np.add.reduceat(cells.weight * values, start) / self.entries.rows)
 
     def __call__(self, hits: NDArray[Any]) -> Floats:
@@ -178,13 +181,10 @@ class Statistics:
             sums += self.linear[:, i : i + _BLOCK] @ hits[i : i + _BLOCK]
         events = hits if self.unweighted else hits * self.entries.weight[:, np.newaxis]
         excess = self._of_entries @ events - self.expected[:, np.newaxis]
-        squares = [
-            error.square + sum_
-            for error, sum_ in zip(self.errors, sums[-len(self.errors) :], strict=True)
-        ]
-        return self.of_sums(
-            excess, sums[: -len(self.errors)] - self.expected_forms[:, np.newaxis], squares
-        )
+        forms = sums[: -len(self.errors)] - self.expected_forms[:, np.newaxis]
+        of_errors = sums[-len(self.errors) :]
+        squares = [e.square + slope for e, slope in zip(self.errors, of_errors, strict=True)]
+        return self.of_sums(excess, forms, squares)
 
     def of_sums(
         self,
@@ -194,34 +194,27 @@ class Statistics:
         *,
         symmetric: bool = False,
     ) -> Floats:
-        """Errors, cells, trend and standardised forms, in rows, from the sums of u in the finest cells and the forms.
+        """Errors, cells, trend and standardised forms, in rows.
 
-        `squares` are the sums of squares that the two errors subtract. With `symmetric`, residuals
-        of either sign count the same: the trend is Σ S² / V.
+        `excess` are the sums of u in the finest cells, `squares` the sums of squares that the two
+        errors subtract. With `symmetric`, residuals of either sign count the same: the trend is
+        Σ S² / V.
         """
-        fine, *of_errors, coarse = (group @ excess for group in self._groups)
-        errors = [
-            error.share @ s**2 - q
-            for error, s, q in zip(self.errors, of_errors, squares, strict=True)
-        ]
+        fine, mass, width, coarse = (group @ excess for group in self._groups)
+        by_mass, by_width = self.errors
+        errors = [by_mass.share @ mass**2 - squares[0], by_width.share @ width**2 - squares[1]]
         cells = self.inverse @ fine**2
-        expected, total, variance = (
-            np.add.reduceat(part, self.coarse_at)[:, np.newaxis]
-            for part in (self.expected, self.total, self.variance)
-        )
         if symmetric:
+            variance = np.add.reduceat(self.variance, self.coarse_at)[:, np.newaxis]
             trend = (coarse**2 / np.maximum(variance, _LEAST)).sum(axis=0)
         else:
+            expected = np.add.reduceat(self.expected, self.coarse_at)[:, np.newaxis]
+            total = np.add.reduceat(self.total, self.coarse_at)[:, np.newaxis]
             events = np.clip(coarse + expected, 0, total)
-            trend = (
-                2
-                * self.scale
-                * (log_ratio(events, expected) + log_ratio(total - events, total - expected))
-            )
-            trend = trend.sum(axis=0)
-        return np.vstack(
-            [*errors, cells, trend, forms / np.maximum(self.deviation, _LEAST)[:, np.newaxis]]
-        )
+            ratios = log_ratio(events, expected) + log_ratio(total - events, total - expected)
+            trend = (2 * self.scale * ratios).sum(axis=0)
+        standardised = forms / np.maximum(self.deviation, _LEAST)[:, np.newaxis]
+        return np.vstack([*errors, cells, trend, standardised])
 
 
 class _Error:
@@ -233,23 +226,23 @@ class _Error:
     count; nor do those of one row, where S² − Q is 0 but for rounding.
     """
 
-    def __init__(self, statistics: Statistics, at: Ints) -> None:
+    def __init__(self, statistics: Statistics, first: Ints) -> None:
         z, rows, w, _ = statistics.entries
-        size = np.add.reduceat(statistics.total, at) * statistics.scale
-        several = np.add.reduceat(rows, statistics.first[at]) > 1
+        size = np.add.reduceat(statistics.total, first) * statistics.scale
+        first_entry = statistics.first[first]
+        several = np.add.reduceat(rows, first_entry) > 1
         self.share = np.where((size > 1) & several, 1 / np.maximum(size - 1, 1), 0.0)
-        share = np.repeat(self.share, np.diff(np.append(statistics.first[at], z.size))) * w * w
+        share = np.repeat(self.share, np.diff(np.append(first_entry, z.size))) * w * w
         self.square = float(share @ (rows * z * z))
         self.slope = share * (1 - 2 * z)
 
 
 def log_ratio(observed: Floats, expected: Floats | float) -> Floats:
     """O log(O / E), and zero for O = 0."""
-    some = observed > 0
-    ratio = np.log(np.where(some, observed, 1)) - np.log(
-        np.where(some, np.maximum(expected, _LEAST), 1)
-    )
-    return np.asarray(observed * ratio)
+    positive = observed > 0
+    numerator = np.log(np.where(positive, observed, 1))
+    denominator = np.log(np.where(positive, np.maximum(expected, _LEAST), 1))
+    return np.asarray(observed * (numerator - denominator))
 
 
 def _forms(z: Floats, v: Floats) -> Floats:
@@ -259,11 +252,13 @@ def _forms(z: Floats, v: Floats) -> Floats:
     cosines = np.cos(np.pi * np.arange(2, _COSINES + 1)[:, np.newaxis] * t)
     away = log_odds(z, _centre(z, v))
     # Log-odds that differ by rounding only are equal.
-    flat = float(v @ away**2) <= 1e-12 * total
-    return np.vstack([np.ones(z.size), np.zeros(z.size) if flat else away, cosines, z * (1 - z)])
+    if float(v @ away**2) <= 1e-12 * total:
+        away = np.zeros(z.size)
+    return np.vstack([np.ones(z.size), away, cosines, z * (1 - z)])
 
 
 def _centre(z: Floats, v: Floats) -> float:
+    """The mean log-odds, weighted by `v`."""
     return float(v @ log_odds(z, 0.0)) / max(float(v.sum()), _LEAST)
 
 
@@ -279,15 +274,13 @@ def evidence(values: Floats, among: Floats | None = None) -> Floats:
 
     Forms are ranked among all columns, or among those of `among`.
     """
-    if among is None:
-        forms = np.array([_normal_scores(v, v, alone=False) for v in values[FORMS:]])
-    else:
-        forms = np.array(
-            [
-                _normal_scores(v, a, alone=True)
-                for v, a in zip(values[FORMS:], among[FORMS:], strict=True)
-            ]
-        )
+    null = values if among is None else among
+    forms = np.array(
+        [
+            _normal_scores(form, drawn, alone=among is not None)
+            for form, drawn in zip(values[FORMS:], null[FORMS:], strict=True)
+        ]
+    )
     k = np.arange(2, len(forms))[:, np.newaxis]
     waves = ((np.cumsum(forms[:-1] ** 2, axis=0)[1:] - k) / np.sqrt(2 * k)).max(axis=0)
     return np.vstack([values[:FORMS], np.abs(forms[[0, 1, -1]]), waves])
@@ -296,14 +289,14 @@ def evidence(values: Floats, among: Floats | None = None) -> Floats:
 def _normal_scores(values: Floats, among: Floats, *, alone: bool) -> Floats:
     """Normal scores of the ranks.
 
-    The largest and the smallest are further out by their distance from the next.
-
-    With `alone`, each value is ranked by itself among those of `among`.
+    The largest and the smallest are further out by their distance from the next. With `alone`, each
+    value is ranked by itself among those of `among`.
     """
     scale = 10.0**_DIGITS / max(float(np.abs(among).max()), _LEAST)
     rounded = np.rint(values * scale)
     ordered = np.sort(np.rint(among * scale))
-    below, upto = (np.searchsorted(ordered, rounded, side=side) for side in ("left", "right"))
+    below = np.searchsorted(ordered, rounded, side="left")
+    upto = np.searchsorted(ordered, rounded, side="right")
     if alone:
         beyond = rounded - np.clip(rounded, ordered[0], ordered[-1])
         return np.asarray(ndtri(((below + upto) / 2 + 0.5) / (ordered.size + 1)) + beyond / scale)
@@ -314,12 +307,15 @@ def _normal_scores(values: Floats, among: Floats, *, alone: bool) -> Floats:
 
 
 def _pooled(cells: Cells, first: Ints) -> tuple[Entries, Ints]:
-    """Entries in which near ties of a finest cell are drawn together, and the first entry of each finest cell."""
+    """Entries in which near ties of a finest cell are drawn together, and each cell's first."""
     require_counts(cells, "redrawing labels")
-    count, hits = (part.astype(np.int64, copy=False) for part in (cells.weight, cells.events))
-    scores = BinnedScores(cells.score[:, np.newaxis], count, hits[:, np.newaxis], first, None, "")
-    few = near_ties(scores, _ANGLE)
-    return Entries(few.z[:, 0], few.count, np.ones(few.count.size), few.hits[:, 0]), few.first
+    entries = entries_of_cells(cells)
+    scores = BinnedScores(
+        entries.z[:, np.newaxis], entries.rows, entries.hits[:, np.newaxis], first, None, ""
+    )
+    pooled = near_ties(scores, _ANGLE)
+    ones = np.ones(pooled.count.size)
+    return Entries(pooled.z[:, 0], pooled.count, ones, pooled.hits[:, 0]), pooled.first
 
 
 def run_matrix(start: Ints, size: int) -> Any:

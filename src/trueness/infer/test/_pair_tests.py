@@ -1,4 +1,7 @@
-"""Tests by sums over pairs of rows that share a bin: the exact test, and T-Cal at one resolution or at all of them."""
+"""Tests by sums over pairs of rows that share a bin: the exact test and T-Cal.
+
+T-Cal is at one resolution or at all of them.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -34,8 +37,9 @@ _IMPOSSIBLE = -60.0
 
 
 class PairStatistic:
-    r"""The statistic :math:`T = \frac1n \sum_{n_b \ge 2} \frac{\|\sum u\|^2 - \sum \|u\|^2}{n_b - 1}`, u = y − z.
+    r"""The sum T over pairs of rows that share a bin.
 
+    :math:`T = \frac1n \sum_{n_b \ge 2} \frac{\|\sum u\|^2 - \sum \|u\|^2}{n_b - 1}`, u = y − z.
     `z`, of shape (m, k), are the scores of entries of `count` rows each; `first` is the first entry
     of each bin. The divisor is :math:`n_b - 1` for 'pairs' (the unbiased estimate) and :math:`n_b`
     for 'rows' (T-Cal).
@@ -44,9 +48,8 @@ class PairStatistic:
     def __init__(self, z: Floats, count: Ints, first: Ints, divisor: Divisor = "pairs") -> None:
         n = np.add.reduceat(count, first)
         # A bin of one row has no pair, whatever its label.
-        self.share: Floats = np.where(
-            n >= 2, 1 / np.maximum(n - (divisor == "pairs"), 1) / n.sum(), 0.0
-        )
+        partners = n - 1 if divisor == "pairs" else n
+        self.share: Floats = np.where(n >= 2, 1 / np.maximum(partners, 1) / n.sum(), 0.0)
         self.runs = NestedRuns(len(z), [first])
         self.dtype = np.min_scalar_type(int(n.max()))
         self.expected: Floats = np.add.reduceat(count[:, np.newaxis] * z, first, axis=0)
@@ -59,17 +62,18 @@ class PairStatistic:
         """T of each set of labels, from k arrays of hits of shape (m, draws)."""
         value = np.full(hits[0].shape[1], -self.squares)
         for j, count in enumerate(hits):
-            excess = (
-                self.runs.sums(count, self.dtype)[self.runs.rows[0]]
-                - self.expected[:, j, np.newaxis]
-            )
+            events = self.runs.sums(count, self.dtype)[self.runs.rows[0]]
+            excess = events - self.expected[:, j, np.newaxis]
             value += np.einsum("i,ij,ij->j", self.share, excess, excess)
             value -= np.einsum("i,ij->j", self.slope[:, j], count.astype(np.float64))
         return value
 
 
 def required_draws(alpha: float) -> int:
-    """Number of draws R for a test at level `alpha`: (R + 1) α is whole at the usual levels, so the level is exact."""
+    """Number of draws R for a test at level `alpha`.
+
+    (R + 1) α is whole at the usual levels, so the level is exact.
+    """
     return max(1000, math.ceil(round(20 / alpha, 6))) - 1
 
 
@@ -80,26 +84,28 @@ def score_test_bins(n: float) -> EqualMass:
 
 def exact(cells: Cells, options: Options) -> Outcome:
     """T with its Monte-Carlo p-value."""
-    rule = options.rule or score_test_bins(
-        int(require_counts(cells, "`method='exact'`").weight.sum())
-    )
+    rule = options.rule
+    if rule is None:
+        rule = score_test_bins(int(require_counts(cells, "`method='exact'`").weight.sum()))
     return pair_test(of_cells(cells, rule, None), options, "pairs", f"Bins: {rule!r}.")
 
 
 def t_cal(cells: Cells, options: Options) -> Outcome:
     """T-Cal at one resolution, with a Monte-Carlo p-value."""
-    rule = options.rule or EqualWidth(
-        max(2, round(int(require_counts(cells, "T-Cal").weight.sum()) ** 0.4))
-    )
+    rule = options.rule
+    if rule is None:
+        n = int(require_counts(cells, "T-Cal").weight.sum())
+        rule = EqualWidth(max(2, round(n**0.4)))
     statistic = PairStatistic(*count_entries(cells), bin_starts(cells, rule), "rows")
     return monte_carlo_outcome(statistic, cells, options, detail=f"Bins: {rule!r}.")
 
 
 def pair_test(scores: BinnedScores, options: Options, divisor: Divisor, detail: str) -> Outcome:
-    """T of one or several scores of each row, with (1 + #{T* ≥ T}) / (R + 1), T* from labels drawn from the scores.
+    """T of one or several scores of each row, with its Monte-Carlo p-value.
 
-    Rejecting when this is at most α errs with probability at most α, for any number of rows, any
-    scores and any bins that do not depend on the labels.
+    The p-value is (1 + #{T* ≥ T}) / (R + 1), T* from labels drawn from the scores. Rejecting when
+    it is at most α errs with probability at most α, for any number of rows, any scores and any bins
+    that do not depend on the labels.
     """
     resamples = options.resamples or 999
     hits = [column[:, np.newaxis] for column in scores.hits.T]
@@ -111,18 +117,20 @@ def pair_test(scores: BinnedScores, options: Options, divisor: Divisor, detail: 
             pvalue = 1.0
         else:
             pvalue = 1 / (resamples + 1)
-    few, *words = (
-        (_MANY, "labels", "exact within 0.001")
-        if scores.k == 1
-        else (_MANY_ROWS, "classes", "nearly exact")
+    assumptions = (
+        f"Rows are independent; the level is {_exactness(scores)}: {resamples:,} sets of "
+        f"{'labels' if scores.k == 1 else 'classes'} were drawn from the scores. {detail}"
     )
-    exactly = (
-        "exact at any n" if len(scores.z) <= few else f"{words[1]}, near ties being drawn together"
-    )
-    level = f"the level is {exactly}: {resamples:,} sets of {words[0]} were drawn from the scores."
-    return Outcome(
-        statistic, pvalue, f"Rows are independent; {level} {detail}", 1 / (resamples + 1)
-    )
+    return Outcome(statistic, pvalue, assumptions, 1 / (resamples + 1))
+
+
+def _exactness(scores: BinnedScores) -> str:
+    """How exact the level is, in words."""
+    if len(scores.z) <= (_MANY if scores.k == 1 else _MANY_ROWS):
+        return "exact at any n"
+    if scores.k == 1:
+        return "exact within 0.001, near ties being drawn together"
+    return "nearly exact, near ties being drawn together"
 
 
 def rejects_calibration(scores: BinnedScores, statistic: float, alpha: float, seed: int) -> bool:
@@ -145,16 +153,21 @@ def rejects_calibration(scores: BinnedScores, statistic: float, alpha: float, se
 
 
 def out_of_reach(scores: BinnedScores, statistic: float) -> bool:
-    """Whether labels drawn from one score per row give half the statistic with probability below e⁻⁶⁰, proven."""
+    """Whether drawn labels give half the statistic with probability below e⁻⁶⁰, proven.
+
+    For one score per row.
+    """
     size: Ints = np.add.reduceat(scores.count, scores.first)
     return scores.k == 1 and _log_chance(size[size >= 2], scores.n * statistic / 2) < _IMPOSSIBLE
 
 
 def _log_chance(size: Ints, value: float) -> float:
-    r"""An upper bound on the logarithm of :math:`P(n T^* \ge x)`, T* from labels drawn from one score per row.
+    r"""An upper bound on the logarithm of :math:`P(n T^* \ge x)`, for one score per row.
 
-    :math:`n T^*` is at most :math:`\sum S^2 / (N - 1)`. By Hoeffding's lemma a sum S of N centred labels has
-    :math:`E e^{tS} \le e^{N t^2 / 8}`, hence :math:`E e^{\lambda S^2} \le (1 - \lambda N / 2)^{-1/2}`; with
+    :math:`n T^*` is at most :math:`\sum S^2 / (N - 1)`, where T* is that of labels drawn from the
+    scores. By Hoeffding's lemma a sum S of N centred labels has
+    :math:`E e^{tS} \le e^{N t^2 / 8}`, hence
+    :math:`E e^{\lambda S^2} \le (1 - \lambda N / 2)^{-1/2}`; with
     :math:`\lambda = 1 / (2(N - 1))` in each bin, Markov's inequality gives the bound.
     """
     return float(-value / 2 - 0.5 * np.log1p(-size / (4 * (size - 1.0))).sum())
@@ -208,47 +221,39 @@ def adaptive_t_cal(cells: Cells, options: Options) -> Outcome:
     smallest = min(1.0, levels / (resamples + 1))
     depth, partitions = _partitions(cells, levels)
     if not partitions:
-        silent = (
-            f"No two rows share a bin at any of {levels} resolutions, so the test has no power."
-        )
-        return Outcome(0.0, 1.0, silent, smallest)
+        note = f"No two rows share a bin at any of {levels} resolutions, so the test has no power."
+        return Outcome(0.0, 1.0, note, smallest)
     z, count = count_entries(cells)
     of_events = NestedPairs(z[:, 0], count, partitions)
     (statistics,) = of_events(cells.events[:, np.newaxis])
-    drawn = np.concatenate(
-        [
-            of_events(events)
-            for (events,) in label_batches(z, count, resamples, stream(options.seed, "labels"))
-        ]
-    )
+    batches = label_batches(z, count, resamples, stream(options.seed, "labels"))
+    drawn = np.concatenate([of_events(events) for (events,) in batches])
     pvalues = monte_carlo_pvalue(statistics, drawn)
     best = int(pvalues.argmin())
     assumptions = (
-        f"Rows are independent; the level holds at any n: {resamples:,} sets of labels were drawn from the scores. "
-        f"The smallest of {levels} p-values, times {levels}: that of {2 ** depth[best]:,} bins of equal width."
+        f"Rows are independent; the level holds at any n: {resamples:,} sets of labels were drawn "
+        f"from the scores. The smallest of {levels} p-values, times {levels}: "
+        f"that of {2 ** depth[best]:,} bins of equal width."
     )
-    return Outcome(
-        float(statistics[best]), min(1.0, levels * float(pvalues[best])), assumptions, smallest
-    )
+    pvalue = min(1.0, levels * float(pvalues[best]))
+    return Outcome(float(statistics[best]), pvalue, assumptions, smallest)
 
 
 def _partitions(cells: Cells, levels: int) -> tuple[list[int], list[Ints]]:
-    """Bins of width 2⁻ᵇ for b = 1, …, as long as some bin has two rows.
-
-    Equal partitions are listed once.
+    """Bins of width 2⁻ᵇ for b = 1, …, as long as some bin has two rows; equal ones once.
 
     The omitted partitions change no result: without two rows in a bin, T is 0 for any labels and
     its p-value is 1, and equal partitions have equal p-values.
     """
     depth: list[int] = []
     partitions: list[Ints] = []
-    most = int(cells.weight.max())
+    has_ties = cells.weight.max() > 1
     for b in range(1, levels + 1):
         # Multiplying by a power of two is exact, so finer bins nest in coarser ones. A score of 1
         # is in the last bin.
         place = np.minimum(np.floor(np.ldexp(cells.score, b)), math.ldexp(1.0, b) - 1)
         first = np.flatnonzero(np.concatenate([[True], place[1:] != place[:-1]]))
-        if first.size == cells.size and most == 1:
+        if first.size == cells.size and not has_ties:
             break
         if not partitions or first.size > partitions[-1].size:
             depth.append(b)
@@ -257,10 +262,11 @@ def _partitions(cells: Cells, levels: int) -> tuple[list[int], list[Ints]]:
 
 
 class NestedPairs:
-    r"""The statistic :math:`\frac1n \sum_b \frac{(\sum u)^2 - \sum u^2}{n_b}` of T-Cal, in several partitions.
+    r"""The statistic of T-Cal in several partitions.
 
-    `p` are the scores of entries of `count` rows each. A partition is given by the first entry of
-    each bin, and refines the one before.
+    It is :math:`\frac1n \sum_b \frac{(\sum u)^2 - \sum u^2}{n_b}`. `p` are the scores of entries of
+    `count` rows each. A partition is given by the first entry of each bin, and refines the one
+    before.
 
     The pairs in a bin of two parts are the pairs within each part and the pairs between them, and
     the products of the latter sum to the product of the sums of the parts. So each pair is visited
@@ -279,7 +285,10 @@ class NestedPairs:
         self.space: Floats = np.zeros((2, 0, 0))
 
     def __call__(self, events: NDArray[Any]) -> Floats:
-        """The statistic of each set of events, of shape (m, draws), in each partition: shape (draws, partitions)."""
+        """The statistic of each set of events in each partition.
+
+        From events of shape (m, draws) to statistics of shape (draws, partitions).
+        """
         # Kept: allocating it anew costs as much as the sums.
         if self.space.shape[2] != events.shape[1]:
             self.space = np.zeros((2, self.runs.nodes, events.shape[1]))
@@ -287,17 +296,17 @@ class NestedPairs:
         entries = excess[: self.runs.size]
         np.subtract(events, self.count * self.p, out=entries)
         if self.several.size:
-            at = self.several
-            squares = self.count[at] * self.p[at] ** 2 + events[at] * (1 - 2 * self.p[at])
-            pairs[at] = (entries[at] ** 2 - squares) / 2
+            several = self.several
+            p = self.p[several]
+            squares = self.count[several] * p**2 + events[several] * (1 - 2 * p)
+            pairs[several] = (entries[several] ** 2 - squares) / 2
         for into, left, right in self.runs.steps:
             joint = np.take(pairs, left, axis=0, out=pairs[into], mode="clip")
             joint += np.take(pairs, right, axis=0)
-            one = np.take(excess, left, axis=0, out=excess[into], mode="clip")
-            other = np.take(excess, right, axis=0)
-            joint += one * other
-            one += other
-        each = zip(self.share, self.kept, strict=True)
-        return np.stack(
-            [np.einsum("i,ij->j", share, pairs[of_bins]) for share, of_bins in each], axis=1
-        )
+            total = np.take(excess, left, axis=0, out=excess[into], mode="clip")
+            added = np.take(excess, right, axis=0)
+            joint += total * added
+            total += added
+        levels = zip(self.share, self.kept, strict=True)
+        values = [np.einsum("i,ij->j", share, pairs[of_bins]) for share, of_bins in levels]
+        return np.stack(values, axis=1)

@@ -18,11 +18,12 @@ WORDS = {
     "spread": "the spread of the outcomes among the quantiles",
 }
 _SOME = 0.2
+"""From this p-value on, no statistic is called the strongest evidence."""
 
 
 @dataclass(frozen=True)
 class Gaps:
-    """How many outcomes fall into each gap between the quantiles, and the share that is stated."""
+    """The outcomes in each gap between the quantiles, and the share that the levels state."""
 
     count: Ints
     stated: Floats
@@ -34,7 +35,7 @@ class Gaps:
 
 
 def gaps_of(evidence: Evidence) -> Gaps | None:
-    """The gaps of quantile forecasts; None for anything else, and where rows may depend on each other."""
+    """The gaps of quantile forecasts; None for other events, or if rows may be dependent."""
     events = evidence.events
     if events is None or events.kind != "quantiles" or evidence.rows is None:
         return None
@@ -66,14 +67,16 @@ def quantiles_outcome(evidence: Evidence, draws: int, seed: int) -> Outcome:
     alone, pvalue = _pvalues(gaps, draws, seed)
     smallest = min(alone.values())
     strongest = min(alone, key=lambda name: alone[name])
-    words = (
-        f"Rows are independent; the level is exact at any n: the gap of each row was redrawn {draws:,} times from the "
-        "stated levels."
+    assumptions = (
+        "Rows are independent; the level is exact at any n: the gap of each row was redrawn "
+        f"{draws:,} times from the stated levels."
     )
+    details = {"alone": alone, "strongest": ""}
     if smallest < _SOME:
-        words += f" Strongest evidence: {WORDS[strongest]} (p = {smallest:.3g} alone)."
-    details = {"alone": alone, "strongest": WORDS[strongest] if smallest < _SOME else ""}
-    return Outcome(smallest, pvalue, words, 1 / (draws + 1), details)
+        details["strongest"] = WORDS[strongest]
+        evidence_words = f"{WORDS[strongest]} (p = {smallest:.3g} alone)"
+        assumptions = f"{assumptions} Strongest evidence: {evidence_words}."
+    return Outcome(smallest, pvalue, assumptions, 1 / (draws + 1), details)
 
 
 def _pvalues(gaps: Gaps, draws: int, seed: int) -> tuple[dict[str, float], float]:
@@ -86,7 +89,7 @@ def _pvalues(gaps: Gaps, draws: int, seed: int) -> tuple[dict[str, float], float
 
 
 def _statistics(count: Ints, gaps: Gaps) -> Floats:
-    """Pearson's statistic, and the absolute contrasts of location and spread, of each row of counts."""
+    """Pearson's statistic and the absolute contrasts of location and spread, by row of counts."""
     expected = gaps.n * gaps.stated
     residual = count - expected
     pearson = (residual**2 / expected).sum(axis=1)

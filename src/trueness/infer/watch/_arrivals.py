@@ -17,7 +17,7 @@ three scores do so about once in 10⁸ pairs, at two once in 10⁵, at one score
 
 
 def checked_late(late: Any) -> Late:
-    """One of the three words."""
+    """Refuse other words."""
     checked_word(late, "late", get_args(Late))
     word: Late = late
     return word
@@ -68,9 +68,10 @@ class Memory:
         self._position.setdefault(batch.digest, []).append(batch.position)
         self._rows[batch.position] = self._rows.get(batch.position, 0) + batch.rows
 
-    def keep(self, batch: Batch) -> None:
-        """Remember a batch."""
-        counted = Counted(batch.piece.digest, batch.position, batch.piece.rows)
+    def keep(self, batch: Batch, *, is_counted: bool = True) -> None:
+        """Remember a batch; of one that was left out, no row was counted."""
+        rows = batch.piece.rows if is_counted else 0
+        counted = Counted(batch.piece.digest, batch.position, rows)
         self.batches.append(counted)
         self._note(counted)
 
@@ -146,7 +147,7 @@ class Arrivals:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was not simply counted, in sentences."""
+        """Sentences about rows that were skipped, late or left out."""
         sentences = []
         if self.repeated:
             which = in_words([batch.position for batch in self.repeated])

@@ -1,7 +1,4 @@
-"""Reading one look: rows, sums or sums by segment become entries.
-
-Its position comes after the last one.
-"""
+"""Reading one look: rows, sums or sums by segment become entries; and its position."""
 
 import hashlib
 import json
@@ -11,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trueness._input.arguments import checked_whole, is_number
+from trueness._input.arguments import checked_fraction, checked_whole, is_number
 from trueness._input.segment_columns import crossing
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import cluster_codes, cluster_column
@@ -27,6 +24,8 @@ from trueness.infer.watch._process import Look
 from trueness.typing import Floats, Ints, RowOptions
 
 Position: TypeAlias = int | float | str
+_Shares: TypeAlias = tuple[float | Floats, float | Floats]
+"""The share of a row in its cluster, among all rows and in its segment."""
 
 
 class Piece(NamedTuple):
@@ -47,7 +46,7 @@ class Piece(NamedTuple):
     parts: tuple[tuple[str, ...], ...] = ()
     """For each name: its value in each of these columns."""
     digest: str = ""
-    """The same for the same rows or sums in any order."""
+    """A digest of the content, which is equal for equal rows or sums in any order."""
     scores: int = 0
     """Distinct scores."""
 
@@ -70,8 +69,12 @@ def read_look(
     """Read the arguments of one look; `keys` names the columns of a dict of sums."""
     share = 1 / checked_whole(largest_cluster, "largest_cluster")
     if isinstance(data, Accumulator):
-        keys = names_of(data.by) if data.by else ()
-        data = data.groups if data.by else data.total
+        if data.by:
+            keys = names_of(data.by)
+            data = data.groups
+        else:
+            keys = ()
+            data = data.total
     if isinstance(data, Tally | Binned | Sketch):
         if by is not None:
             raise InputError(
@@ -83,88 +86,118 @@ def read_look(
         Evidence.of(data, y_prob, rows, cluster=cluster)  # refuses the arguments of rows
         share = min(share, 1 / _largest(data))
         cells = _cells(data)
-        piece = _piece(cells, 0, (), (), eps, (share, share), isinstance(data, Binned))
-        return _with_digest(piece, cells, 0)
+        return _piece(cells, 0, _Names(), eps, (share, share), isinstance(data, Binned))
     if isinstance(data, Mapping):
         for name, value in (("by", by), ("y_prob", y_prob), ("cluster", cluster)):
             if value is not None:
                 raise InputError(name, "must not be given beside a dict of sums")
-        if not data:
-            raise InputError(
-                "y_true", "must hold the sums of at least one segment", "the dict is empty"
-            )
-        names = tuple(map(group_text, data))
-        keys = keys or getattr(data, "names", ())
-        is_text = tuple(tuple(isinstance(one, str) for one in names_of(key)) for key in data)
-        groups = [sums.total if isinstance(sums, Accumulator) else sums for sums in data.values()]
-        parts = [_cells(sums) for sums in groups]
-        code = np.repeat(np.arange(len(parts)), [one.shape[1] for one in parts])
-        cells = np.concatenate(parts, axis=1)
-        binned = any(isinstance(sums, Binned) for sums in groups)
-        largest = np.array([_largest(sums) for sums in groups])
-        # A cluster may have rows in every segment.
-        shares: Any = (
-            (share, share)
-            if share < 1 or largest.max() == 1
-            else (1 / largest.sum(), 1 / largest[code])
-        )
-        piece = _piece(cells, code, names, is_text, eps, shares, binned)
-        if keys:
-            texts = tuple(tuple(map(group_text, names_of(key))) for key in data)
-            piece = piece._replace(keys=tuple(keys), parts=texts)
-        return _with_digest(piece, cells, code)
+        return _read_groups(data, share, eps, keys)
     if share < 1:
         raise InputError("largest_cluster", "is for sums", "got rows", remedy="Pass `cluster`.")
+    return _read_rows(data, y_prob, by, clusters_of(data, cluster), rows, eps, keys)
+
+
+class _Names(NamedTuple):
+    """The names of the segments of a look, as in :class:`Piece`."""
+
+    names: tuple[str, ...] = ()
+    is_text: tuple[tuple[bool, ...], ...] = ()
+    keys: tuple[str, ...] = ()
+    parts: tuple[tuple[str, ...], ...] = ()
+
+
+def _read_groups(
+    data: Mapping[Any, Any], share: float, eps: float | None, keys: tuple[str, ...]
+) -> Piece:
+    """Read the sums of each segment; a label counts as `share`."""
+    if not data:
+        raise InputError(
+            "y_true", "must hold the sums of at least one segment", "the dict is empty"
+        )
+    groups = [sums.total if isinstance(sums, Accumulator) else sums for sums in data.values()]
+    parts = [_cells(sums) for sums in groups]
+    code = np.repeat(np.arange(len(parts)), [part.shape[1] for part in parts])
+    largest = np.array([_largest(sums) for sums in groups])
+    shares: _Shares = (share, share)
+    if share == 1 and largest.max() > 1:
+        # A cluster may have rows in every segment.
+        shares = (1 / largest.sum(), 1 / largest[code])
+    keys = tuple(keys or getattr(data, "names", ()))
+    values = [names_of(key) for key in data]
+    named = _Names(
+        names=tuple(map(group_text, data)),
+        is_text=tuple(tuple(isinstance(value, str) for value in key) for key in values),
+        keys=keys,
+        parts=tuple(tuple(map(group_text, key)) for key in values) if keys else (),
+    )
+    binned = any(isinstance(sums, Binned) for sums in groups)
+    return _piece(np.concatenate(parts, axis=1), code, named, eps, shares, binned)
+
+
+def _read_rows(
+    data: Any,
+    y_prob: Any,
+    by: Any,
+    cluster: Any,
+    rows: RowOptions,
+    eps: float | None,
+    keys: tuple[str, ...],
+) -> Piece:
+    """Read rows, perhaps with columns that name segments."""
     beside = None if isinstance(data, Events) else INDEPENDENT
-    cluster = clusters_of(data, cluster)
     evidence = Evidence.of(data, y_prob, rows, kind="confidence", cluster=beside)
     evidence.require_one("a watch")
-    if not evidence.whole:
+    if not evidence.whole and not isinstance(data, Events):
         raise counts_needed(evidence.weight_type)
-    cells_of_rows(evidence.sample)  # checks every value
-    y, p = (np.asarray(v, dtype=np.float64) for v in (evidence.sample.y, evidence.sample.p))
-    if evidence.sample.w is None:
-        w = np.ones(y.size)
-    else:
-        w = np.asarray(evidence.sample.w, dtype=np.float64)
+    sample = evidence.sample
+    cells_of_rows(sample)  # checks every value
+    y = np.asarray(sample.y, dtype=np.float64)
+    p = np.asarray(sample.p, dtype=np.float64)
+    w = np.ones(y.size) if sample.w is None else np.asarray(sample.w, dtype=np.float64)
     code = np.zeros(y.size, dtype=np.int64)
-    names = ()
-    is_text = ()
-    values: tuple[tuple[str, ...], ...] = ()
+    named = _Names(keys=keys)
     if by is not None:
         columns = evidence.columns(by, data, whole="names")
-        if cut := [one.name for one in columns if one.note]:
-            remedy = "Cut them yourself, at the same places at every look."
-            raise InputError(
-                "by", "must hold names or whole numbers", f"{cut[0]!r} has fractions", remedy=remedy
-            )
-        column = crossing(columns) if len(columns) > 1 else columns[0]
-        code = column.code
-        names = column.values
-        is_text = column.is_text
-        values = column.parts or tuple((name,) for name in names)
-        if [one.name for one in columns] != ["by"]:  # an array without a name
-            keys = tuple(one.name for one in columns)
-    shares = 1.0, 1.0
+        for column in columns:
+            if column.note:
+                raise InputError(
+                    "by",
+                    "must hold names or whole numbers",
+                    f"{column.name!r} has fractions",
+                    remedy="Cut them yourself, at the same places at every look.",
+                )
+        crossed = crossing(columns) if len(columns) > 1 else columns[0]
+        code = crossed.code
+        column_names = tuple(column.name for column in columns)
+        if column_names != ("by",):  # the name of an array without a name
+            keys = column_names
+        parts = crossed.parts or tuple((name,) for name in crossed.values)
+        named = _Names(crossed.values, crossed.is_text, keys, parts if keys else ())
+    largest = 1.0
+    size = w
+    if isinstance(data, Events) and data.kind == "horizon" and data.weight is not None:
+        # A power of a ratio has a mean of at most 1 if it is at most 1. Weights of censoring depend
+        # on the labels, so that a cluster is as large as its rows are many.
+        largest = data.largest_weight
+        size = np.ones(y.size)
+    shares: _Shares = (1 / largest, 1 / largest)
     if cluster is not None:
         assert evidence.position is not None
-        given = cluster_column(data, cluster, y.size + evidence.dropped)
-        clusters = cluster_codes(given, evidence.position, least=1)
-        shares = _share(clusters, w), _share(clusters * (code.max() + 1) + code, w)
-    cells = np.stack([p, w, w * y])
-    piece = _piece(cells, code, names, is_text, eps, shares, False)
-    piece = piece._replace(keys=keys, parts=values if keys else ())
-    return _with_digest(piece, cells, code)
+        names = cluster_column(data, cluster, y.size + evidence.dropped)
+        clusters = cluster_codes(names, evidence.position, least=1)
+        inside = clusters * (code.max() + 1) + code
+        shares = (_share(clusters, size) / largest, _share(inside, size) / largest)
+    return _piece(np.stack([p, w, w * y]), code, named, eps, shares, False)
 
 
 def _with_digest(piece: Piece, cells: Floats, code: Any) -> Piece:
     """Describe the content of a look: the sums of each score in each segment, in one order."""
-    there = cells[1] > 0
-    score, weight, events = cells[:, there]
+    present = cells[1] > 0
+    score, weight, events = cells[:, present]
     order_of_names = np.argsort(np.array(piece.names or ("",), dtype=object))
     rank = np.empty(order_of_names.size, dtype=np.int64)
     rank[order_of_names] = np.arange(order_of_names.size)
-    stream = rank[(code + np.zeros(there.size, dtype=np.int64))[there]]
+    stream = rank[(code + np.zeros(present.size, dtype=np.int64))[present]]
     order = np.lexsort((score, stream))
     stream = stream[order]
     score = score[order]
@@ -183,36 +216,49 @@ def _with_digest(piece: Piece, cells: Floats, code: Any) -> Piece:
 def _piece(
     cells: Floats,
     code: Any,
-    names: tuple[str, ...],
-    is_text: tuple[tuple[bool, ...], ...],
+    named: _Names,
     eps: float | None,
-    shares: Any,
+    shares: _Shares,
     binned: bool,
 ) -> Piece:
     """Scores, weights and events become entries.
 
-    A label in a cluster counts as its share, of all rows or a segment.
+    A label in a cluster counts as its share: the first for all rows, the second in a segment.
     """
+    names = named.names
     if "" in names or len(set(names)) < len(names):
         demand = "must have names that are not empty, and that differ as text"
         raise InputError("by", demand, f"got {list(names)[:9]}; '' stands for all rows")
     score, weight, events = cells
     zero = np.zeros(score.size, dtype=np.int64)
-    sums = weight, events, weight * score
-    streams = ((zero, 1), (code + zero, len(names))) if names else ((zero, 1),)
-    counts = np.concatenate(
-        [np.stack([np.bincount(at, v, size) for v in sums], axis=1) for at, size in streams]
-    )
+    counts = _counts(score, weight, events, zero, 1)
+    if names:
+        of_segments = _counts(score, weight, events, code + zero, len(names))
+        counts = np.concatenate([counts, of_segments])
     if eps is not None:
         score = np.clip(score, eps, 1 - eps)
     whole = Look(score, weight * shares[0], events * shares[0], zero).pooled
+    entries = whole
     if names:
-        both = [whole, Look(score, weight * shares[1], events * shares[1], code + zero + 1)]
-    else:
-        both = [whole]
-    return Piece(
-        whole, Look(*map(np.concatenate, zip(*both, strict=True))), names, is_text, counts, binned
+        segments = Look(score, weight * shares[1], events * shares[1], code + zero + 1)
+        entries = Look._make(map(np.concatenate, zip(whole, segments, strict=True)))
+    piece = Piece(
+        whole=whole,
+        entries=entries,
+        names=names,
+        is_text=named.is_text,
+        counts=counts,
+        binned=binned,
+        keys=named.keys,
+        parts=named.parts,
     )
+    return _with_digest(piece, cells, code)
+
+
+def _counts(score: Floats, weight: Floats, events: Floats, code: Ints, size: int) -> Floats:
+    """Rows, events and Σp of each code."""
+    sums = (weight, events, weight * score)
+    return np.stack([np.bincount(code, values, size) for values in sums], axis=1)
 
 
 def _share(cluster: Ints, w: Floats) -> Floats:
@@ -222,7 +268,7 @@ def _share(cluster: Ints, w: Floats) -> Floats:
 
 
 def _largest(sums: Any) -> int:
-    """The rows of the largest cluster, as far as sums know; 1 if they know of none."""
+    """The rows of the largest cluster, if the sums say so; otherwise 1."""
     return max(getattr(sums, "largest_cluster", None) or 1, 1)
 
 
@@ -259,8 +305,15 @@ def pooled(looks: list[Any]) -> Any:
     total: dict[Any, Any] = {}
     for look in looks:
         for key, sums in look.items():
-            total[key] = total[key] + sums if key in total else sums
+            _add(total, key, sums)
     return total
+
+
+def _add(groups: dict[Any, Any], key: Any, sums: Any) -> None:
+    """Add sums to those of their group."""
+    if key in groups:
+        sums = groups[key] + sums
+    groups[key] = sums
 
 
 def by_time(groups: Any, time: str, before: Any, after: Any) -> list[tuple[Any, Any]]:
@@ -283,17 +336,24 @@ def by_time(groups: Any, time: str, before: Any, after: Any) -> list[tuple[Any, 
         rest = parts[:k] + parts[k + 1 :]
         late = end is not None and not precedes(place, end, "before")
         if not late and (start is None or precedes(start, place, "after")):
-            look = looks.setdefault(place, {})
             # One instant may have several texts.
-            look[rest] = look[rest] + sums if rest in look else sums
-    return [
-        (place, looks[place] if len(names) > 1 else looks[place][()]) for place in sorted(looks)
-    ]
+            _add(looks.setdefault(place, {}), rest, sums)
+    if len(names) == 1:
+        return [(place, looks[place][()]) for place in sorted(looks)]
+    return [(place, looks[place]) for place in sorted(looks)]
 
 
-def checked_position(given: Any, last: Position | None) -> Position:
+def checked_eps(eps: Any) -> float:
+    """How far scores stay away from 0 and 1."""
+    distance = checked_fraction(eps, "eps")
+    if distance >= 0.5:
+        raise InputError("eps", "must be below 1/2", f"got {distance}")
+    return distance
+
+
+def checked_position(position: Any, last: Position | None) -> Position:
     """The position of a look, which comes after the last one."""
-    if given is None:
+    if position is None:
         if last is not None and not isinstance(last, int):
             raise InputError(
                 "position", "must be given: earlier looks have one", f"the last is {last!r}"
@@ -301,7 +361,7 @@ def checked_position(given: Any, last: Position | None) -> Position:
         if last is None:
             return 1
         return last + 1
-    place = plain_position(given)
+    place = plain_position(position)
     if last is not None and not precedes(last, place, "position"):
         remedy = "Each look counts once; rows whose labels come late belong to a later look."
         raise InputError(
@@ -315,28 +375,48 @@ def checked_position(given: Any, last: Position | None) -> Position:
 
 def precedes(a: Any, b: Any, argument: str) -> bool:
     """Whether a position comes before another; both must be numbers, text, or times with a zone."""
-    kinds = [(isinstance(one, str), str(one).endswith("+00:00")) for one in (a, b)]
-    if kinds[0] != kinds[1]:
-        other, given = (b, a) if argument == "after" else (a, b)
-        demand = f"must be of the kind of other positions, such as {other!r}: a number, text, or a time with a zone"
-        raise InputError(argument, demand, f"got {given!r}")
+    if _kind_of_position(a) != _kind_of_position(b):
+        earlier, position = (b, a) if argument == "after" else (a, b)
+        demand = (
+            f"must be of the kind of other positions, such as {earlier!r}: "
+            "a number, text, or a time with a zone"
+        )
+        raise InputError(argument, demand, f"got {position!r}")
     return bool(a < b)
 
 
-def plain_position(given: Any, argument: str = "position") -> Position:
-    """A number or text; times are written in one way, those with a zone in UTC, and midnight without as the date."""
-    if isinstance(given, date | np.datetime64) and given == given:  # not a time that is missing
-        given = str(given) if isinstance(given, np.datetime64) else given.isoformat()
-    elif isinstance(given, np.generic):
-        given = given.item()
-    if isinstance(given, str) and given:
-        try:
-            moment = datetime.fromisoformat(given if len(given) > len("2025-01-31") else "")
-            moment = moment if moment.tzinfo is None else moment.astimezone(UTC)
-        except (ValueError, OverflowError):
-            return given
-        return moment.isoformat().removesuffix("T00:00:00")
-    if isinstance(given, int | float) and is_number(given):  # which JSON keeps
-        number: Position = given
+def _kind_of_position(position: Any) -> tuple[bool, bool]:
+    """Whether it is text, and whether it is a time with a zone."""
+    return isinstance(position, str), str(position).endswith("+00:00")
+
+
+def plain_position(position: Any, argument: str = "position") -> Position:
+    """A number or text; times are written in one way.
+
+    Times with a zone are in UTC, and midnight without a zone is the date.
+    """
+    if isinstance(position, np.datetime64) and not np.isnat(position):
+        position = str(position)
+    elif isinstance(position, date) and position == position:  # not pandas' missing time
+        position = position.isoformat()
+    elif isinstance(position, np.generic):
+        position = position.item()
+    if isinstance(position, str) and position:
+        return _plain_text(position)
+    if isinstance(position, int | float) and is_number(position):  # which JSON keeps
+        number: Position = position
         return number
-    raise InputError(argument, "must be a number, text or a date", f"got {given!r}")
+    raise InputError(argument, "must be a number, text or a date", f"got {position!r}")
+
+
+def _plain_text(text: str) -> str:
+    """A time in one way of writing; other text, and a date, as it is."""
+    if len(text) <= len("2025-01-31"):
+        return text
+    try:
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return text
+    return moment.isoformat().removesuffix("T00:00:00")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -14,12 +14,12 @@ from trueness._tally.models import model_context
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness.errors import InputError, OneClassWarning, collected_warnings
-from trueness.infer.watch._look import Position, checked_position, plain_position
+from trueness.infer.watch._look import Position, checked_eps, checked_position, plain_position
 from trueness.typing import ArrayLike, Floats, Kind, Missing, WeightType
 
 # The shares of the evidence that are staked, all at once; on no row more than this part of what it
-# can lose. With these six a shift of the log-odds by .5 took 560 rows (median), and a false name
-# came in .03 to .04 of streams at alpha = .05.
+# can lose. In simulations with these six, a shift of the log-odds by .5 took 560 rows (median), and
+# a wrong model was named in .03 to .04 of streams at alpha = .05.
 _STAKES = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])
 _MOST_STAKED = 0.9
 _EPS = 1e-4
@@ -28,7 +28,7 @@ _FORMAT = {"what": "trueness.ModelWatch", "schema": 1}
 
 
 class ModelWatch:
-    r"""Which of two models has the lower log loss, by evidence that stays valid however often one looks.
+    r"""Which of two models has the lower log loss, by evidence that is valid at every look.
 
     ``Watch(compare=True)`` makes one. Every look brings new labels and the scores of both models.
 
@@ -92,9 +92,7 @@ class ModelWatch:
 
     def __init__(self, alpha: float = 0.05, *, eps: float | None = None, name: str = "") -> None:
         self.alpha = checked_fraction(alpha, "alpha")
-        self.eps = _EPS if eps is None else checked_fraction(eps, "eps")
-        if self.eps >= 0.5:
-            raise InputError("eps", "must be below 1/2", f"got {self.eps}")
+        self.eps = checked_eps(_EPS if eps is None else eps)
         self.name = str(name)
         self.position: Position | None = None
         self.models: tuple[str, ...] = ()
@@ -193,8 +191,10 @@ class ModelWatch:
             ignore_index,
         )
         if not isinstance(models, Mapping) or len(models) != 2:
-            got = f"{len(models)} models" if isinstance(models, Mapping) else type(models).__name__
-            raise InputError("models", "must be a dict with the scores of two models", f"got {got}")
+            got = f"got {type(models).__name__}"
+            if isinstance(models, Mapping):
+                got = f"got {len(models)} models"
+            raise InputError("models", "must be a dict with the scores of two models", got)
         if isinstance(y_true, Mapping):
             raise InputError("y_true", "must be one column of labels for both models", "got a dict")
         scores = {str(name): values for name, values in models.items()}
@@ -211,16 +211,16 @@ class ModelWatch:
             evidence = Evidence.several(
                 y_true, scores, rows, kind="confidence", two_columns="binary", cluster=cluster
             )
-            for model, one in evidence.items():
+            for model in evidence:
                 with model_context(model):
-                    _check(one)
-            losses, largest = _differences(evidence[names[0]], evidence[names[1]], self.eps)
+                    _check(evidence[model])
+            losses = _Losses.of(evidence[names[0]], evidence[names[1]], self.eps)
         self.models = names
         self.position = place
-        self.n += losses.size
-        self._sum += float(losses.sum())
-        for i, (gain, worst) in enumerate(((losses, largest[0]), (-losses, largest[1]))):
-            self._logs[i] += _growth(gain, worst)
+        self.n += losses.difference.size
+        self._sum += float(losses.difference.sum())
+        self._logs[0] += _growth(losses.difference, losses.fall)
+        self._logs[1] += _growth(-losses.difference, losses.rise)
         for model, log in zip(self.models, self._log_evidence, strict=True):
             if self.better is None and log >= math.log(self.alarm_at):
                 self.better = model
@@ -239,7 +239,9 @@ class ModelWatch:
     @property
     def difference(self) -> float:
         """Mean log loss of the second model minus that of the first."""
-        return self._sum / self.n if self.n else math.nan
+        if self.n == 0:
+            return math.nan
+        return self._sum / self.n
 
     @property
     def _log_evidence(self) -> Floats:
@@ -274,65 +276,78 @@ class ModelWatch:
         try:
             if {key: state[key] for key in _FORMAT} != _FORMAT:
                 raise ValueError("it is of another kind")
-            found = cls(state["alpha"], eps=state["eps"], name=state["name"])
-            found.position = state["position"]
-            found.since = state["since"]
-            found.models = tuple(map(str, state["models"]))
-            found.better = state["better"]
-            found.n = int(state["n"])
-            found._sum = float(state["sum"])
-            found._logs = np.array(state["log_evidence"], np.float64)
-            if found._logs.shape != (2, _STAKES.size) or len(found.models) not in (0, 2):
+            watch = cls(state["alpha"], eps=state["eps"], name=state["name"])
+            watch.position = state["position"]
+            watch.since = state["since"]
+            watch.models = tuple(map(str, state["models"]))
+            watch.better = state["better"]
+            watch.n = int(state["n"])
+            watch._sum = float(state["sum"])
+            watch._logs = np.array(state["log_evidence"], np.float64)
+            if watch._logs.shape != (2, _STAKES.size) or len(watch.models) not in (0, 2):
                 raise ValueError("its numbers do not fit together")
         except (KeyError, TypeError, ValueError) as reason:
             got = f"{type(reason).__name__}: {reason}"
             raise InputError("state", "must be what `to_dict` gave", got) from None
-        return found
+        return watch
 
     def __str__(self) -> str:
         if not self.models:
             return "No look yet."
-        at = f"alarm at {self.alarm_at:g}"
+        alarm = f"alarm at {self.alarm_at:g}"
         if self.better is not None:
-            evidence = self.evidence[self.better]
-            return f"{self.better!r} has the lower log loss: evidence {evidence:.2g}, {at}, since {self.since}."
+            evidence = f"evidence {self.evidence[self.better]:.2g}"
+            return (
+                f"{self.better!r} has the lower log loss: {evidence}, {alarm}, since {self.since}."
+            )
         ahead = max(self.models, key=self.evidence.__getitem__)
+        first, second = self.models
         return (
-            f"Neither {self.models[0]!r} nor {self.models[1]!r} is shown to have the lower log loss: "
-            f"evidence {self.evidence[ahead]:.2g} for {ahead!r}, {at} (n = {self.n:,})."
+            f"Neither {first!r} nor {second!r} is shown to have the lower log loss: "
+            f"evidence {self.evidence[ahead]:.2g} for {ahead!r}, {alarm} (n = {self.n:,})."
         )
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {len(self.models)} models, {self.n:,} rows>"
 
 
-def _check(one: Evidence) -> None:
+def _check(evidence: Evidence) -> None:
     """Raise unless the scores are probabilities of an event."""
-    if one.view != "binary":
+    if evidence.view != "binary":
         demand = "must hold the probability of an event, or two columns"
-        raise InputError("models", demand, f"got {len(one.classes or ())} classes")
-    cells_of_rows(one.sample)  # checks every value
+        raise InputError("models", demand, f"got {len(evidence.classes or ())} classes")
+    cells_of_rows(evidence.sample)  # checks every value
 
 
-def _differences(
-    first: Evidence, second: Evidence, eps: float
-) -> tuple[Floats, tuple[Floats, Floats]]:
-    """The loss of the second minus that of the first, by row or cluster, and the most it can fall and rise."""
-    a, b = (np.clip(np.asarray(one.sample.p, np.float64), eps, 1 - eps) for one in (first, second))
-    of_event = np.log(a / b)
-    of_other = np.log((1 - a) / (1 - b))
-    event = np.asarray(first.sample.y) == 1
-    difference = np.where(event, of_event, of_other)
-    falls = np.maximum(-of_event, -of_other)
-    rises = np.maximum(of_event, of_other)
-    if first.cluster is None:
-        return difference, (falls, rises)
-    size = np.bincount(first.cluster)
-    means = [cluster_sums(values, first.cluster) / size for values in (difference, falls, rises)]
-    return means[0], (means[1], means[2])
+class _Losses(NamedTuple):
+    """The log loss of the second model minus that of the first, by row or cluster."""
+
+    difference: Floats
+    fall: Floats
+    """How far below zero it can be, for these scores and any label."""
+    rise: Floats
+    """How far above zero."""
+
+    @classmethod
+    def of(cls, first: Evidence, second: Evidence, eps: float) -> "_Losses":
+        """Of two models that scored the same rows; of clusters, the means."""
+        p = np.clip(np.asarray(first.sample.p, np.float64), eps, 1 - eps)
+        q = np.clip(np.asarray(second.sample.p, np.float64), eps, 1 - eps)
+        of_event = np.log(p / q)
+        of_non_event = np.log((1 - p) / (1 - q))
+        event = np.asarray(first.sample.y) == 1
+        losses = cls(
+            difference=np.where(event, of_event, of_non_event),
+            fall=np.maximum(-of_event, -of_non_event),
+            rise=np.maximum(of_event, of_non_event),
+        )
+        if first.cluster is None:
+            return losses
+        size = np.bincount(first.cluster)
+        return cls._make(cluster_sums(values, first.cluster) / size for values in losses)
 
 
 def _growth(gain: Floats, worst: Floats) -> Floats:
     """The logarithm by which each stake grows."""
-    most = _MOST_STAKED / np.maximum(worst, _NO_LOSS)
-    return np.array([np.log1p(np.minimum(stake, most) * gain).sum() for stake in _STAKES])
+    limit = _MOST_STAKED / np.maximum(worst, _NO_LOSS)
+    return np.array([np.log1p(np.minimum(stake, limit) * gain).sum() for stake in _STAKES])

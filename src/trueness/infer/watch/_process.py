@@ -1,4 +1,4 @@
-"""The e-process of a stream: its arithmetic on arrays, a row per segment and a column per alternative."""
+"""The e-process of a stream, in arrays with a row per segment and a column per alternative."""
 
 import math
 from typing import ClassVar, NamedTuple
@@ -38,23 +38,23 @@ class Look(NamedTuple):
 
     def refuted(self, streams: int) -> Ints:
         """Labels of each stream that contradict a score of exactly 0 or 1."""
-        wrong = np.where(
-            self.score == 0, self.events, np.where(self.score == 1, self.weight - self.events, 0.0)
-        )
+        at_one = np.where(self.score == 1, self.weight - self.events, 0.0)
+        wrong = np.where(self.score == 0, self.events, at_one)
         return np.ceil(np.bincount(self.code, wrong, streams)).astype(np.int64)
 
     @property
     def pooled(self) -> "Look":
-        """Many entries of one stream in few."""
+        """Many entries of one stream as few: those of near log-odds together, at their mean."""
         if self.score.size <= _MANY:
             return self
-        cell = np.floor(_FINE * (np.clip(logits(self.score), -_FAR, _FAR) + _FAR)).astype(np.int64)
-        own = (self.weight * self.score, self.weight, self.events)
-        total, weight, events = (np.bincount(cell, v).astype(np.float64) for v in own)
-        at = np.flatnonzero(weight)
-        return Look(
-            total[at] / weight[at], weight[at], events[at], np.zeros(at.size, dtype=np.int64)
-        )
+        log_odds = np.clip(logits(self.score), -_FAR, _FAR)
+        cell = np.floor(_FINE * (log_odds + _FAR)).astype(np.int64)
+        total = np.bincount(cell, self.weight * self.score).astype(np.float64)
+        weight = np.bincount(cell, self.weight).astype(np.float64)
+        events = np.bincount(cell, self.events).astype(np.float64)
+        filled = np.flatnonzero(weight)
+        code = np.zeros(filled.size, dtype=np.int64)
+        return Look(total[filled] / weight[filled], weight[filled], events[filled], code)
 
     def log_ratios(self, shift: Floats, slope: Floats, streams: int) -> Floats:
         r"""Σ y·log(q/p) + (1 − y)·log((1 − q)/(1 − p)) of each stream, for each alternative.
@@ -63,20 +63,20 @@ class Look(NamedTuple):
         labels and e events at one score. Scores of 0 and 1 stay where they are under every
         alternative: their ratio is 1.
         """
-        found = np.zeros((streams, shift.size))
+        ratios = np.zeros((streams, shift.size))
         inside = np.flatnonzero((self.score > 0) & (self.score < 1))
         order = inside[np.argsort(self.code[inside], kind="stable")]
         x = logits(self.score[order])
         size = 1 + _BLOCK // shift.size
         for start in range(0, order.size, size):
-            at = order[start : start + size]
-            one = x[start : start + size, np.newaxis]
-            z = shift + slope * one
-            ratio = self.weight[at, np.newaxis] * (_softplus(one) - _softplus(z))
-            ratio += self.events[at, np.newaxis] * (z - one)
-            first = np.flatnonzero(np.diff(self.code[at], prepend=-1))
-            found[self.code[at][first]] += np.add.reduceat(ratio, first, axis=0)
-        return found
+            block = order[start : start + size]
+            log_odds = x[start : start + size, np.newaxis]
+            z = shift + slope * log_odds
+            ratio = self.weight[block, np.newaxis] * (_softplus(log_odds) - _softplus(z))
+            ratio += self.events[block, np.newaxis] * (z - log_odds)
+            first = np.flatnonzero(np.diff(self.code[block], prepend=-1))
+            ratios[self.code[block][first]] += np.add.reduceat(ratio, first, axis=0)
+        return ratios
 
 
 def _softplus(z: Floats) -> Floats:
@@ -106,13 +106,13 @@ class Streams:
     )
 
     def __init__(self, alternatives: int, streams: int) -> None:
-        wide = streams, alternatives
+        shape = streams, alternatives
         self.log_evidence = np.zeros(streams)
-        self.mass = np.full(wide, -REFUTED)
+        self.mass = np.full(shape, -REFUTED)
         """log M by alternative."""
-        self.best = np.zeros(wide)
+        self.best = np.zeros(shape)
         """The largest sum of log-ratios from some look on: that look is the likeliest onset."""
-        self.onset = np.zeros(wide, dtype=np.int64)
+        self.onset = np.zeros(shape, dtype=np.int64)
         self.looks = np.zeros(streams, dtype=np.int64)
         """Looks that had rows."""
         self.refuted = np.zeros(streams, dtype=np.int64)
@@ -125,29 +125,29 @@ class Streams:
         for name, more in vars(Streams(self.mass.shape[1], new)).items():
             setattr(self, name, np.concatenate([getattr(self, name), more]))
 
-    def step(self, at: Ints, ratios: Floats, refuted: Ints, look: int) -> None:
-        """Enter one look of some of the streams."""
-        self.looks[at] += 1
-        self.refuted[at] += refuted
-        t = self.looks[at][:, np.newaxis].astype(np.float64)
+    def step(self, present: Ints, ratios: Floats, refuted: Ints, look: int) -> None:
+        """Enter one look of the streams that have rows in it."""
+        self.looks[present] += 1
+        self.refuted[present] += refuted
+        t = self.looks[present][:, np.newaxis].astype(np.float64)
         begin = -np.log(t * (t + 1))
-        self.mass[at] = np.logaddexp(self.mass[at], begin) + ratios
-        self.onset[at] = np.where(self.best[at] <= 0, look, self.onset[at])
-        self.best[at] = np.round(
-            np.maximum(self.best[at], 0) + ratios, 3
-        )  # an estimate, in a small state
-        new = at[(refuted > 0) & (self.refuted[at] == refuted)]
-        self.best[new], self.onset[new] = (
-            REFUTED,
-            look,
-        )  # the first labels that refute a score are the onset
-        found = np.logaddexp.reduce(self.mass[at], axis=1) - math.log(self.mass.shape[1])
-        found = np.logaddexp(found, -np.log1p(self.looks[at]))
-        self.log_evidence[at] = np.where(self.refuted[at] > 0, REFUTED, found)
+        self.mass[present] = np.logaddexp(self.mass[present], begin) + ratios
+        self.onset[present] = np.where(self.best[present] <= 0, look, self.onset[present])
+        best = np.maximum(self.best[present], 0) + ratios
+        self.best[present] = np.round(best, 3)  # an estimate, in a small state
+        # The first labels that refute a score are the onset.
+        new = present[(refuted > 0) & (self.refuted[present] == refuted)]
+        self.best[new] = REFUTED
+        self.onset[new] = look
+        mean = np.logaddexp.reduce(self.mass[present], axis=1) - math.log(self.mass.shape[1])
+        evidence = np.logaddexp(mean, -np.log1p(self.looks[present]))
+        self.log_evidence[present] = np.where(self.refuted[present] > 0, REFUTED, evidence)
 
 
 def listed(weighted: Floats, alpha: float) -> Ints:
-    """The streams that the e-BH procedure names: the k largest of log(weight × E), all at least −log(kα).
+    """The streams that the e-BH procedure names.
+
+    They are the k largest of log(weight × E), all at least −log(kα).
 
     R. Wang, A. Ramdas, False discovery rate control with e-values, Journal of the Royal Statistical
     Society B 84 (2022), 822-852.
@@ -160,7 +160,7 @@ def listed(weighted: Floats, alpha: float) -> Ints:
 
 
 class ShiftSequence(Streams):
-    """Which constant shifts of the log-odds are possible: each candidate has an e-process of its own."""
+    """Which constant shifts of the log-odds are possible: each candidate has its own e-process."""
 
     stored = ("mass", "looks", "alive", "likelihood")
 
@@ -177,12 +177,8 @@ class ShiftSequence(Streams):
         (values,) = look.log_ratios(reach * _STEP, np.ones(reach.size), 1)
         values = values[np.arange(-_END, _END + 1)[:, np.newaxis] + away - reach[0]]
         self.likelihood += values[:, 0]
-        self.step(
-            np.arange(len(values)),
-            values[:, 1:] - values[:, :1],
-            np.zeros(len(values), dtype=np.int64),
-            0,
-        )
+        candidates = np.arange(len(values))
+        self.step(candidates, values[:, 1:] - values[:, :1], np.zeros_like(candidates), 0)
         self.alive &= self.log_evidence < -math.log(alpha)
 
     @property
@@ -198,17 +194,17 @@ class ShiftSequence(Streams):
         value = math.copysign(math.inf, best) if abs(best) == _END else best * _STEP
         if not left.size and abs(best) < _END:
             return value, math.nan, math.nan
-        # One step further: the end lies between the last candidate that is left and the first that
-        # is not.
-        low, high = (
-            (left[0] - 1, left[-1] + 1)
-            if left.size
-            else (best, _END + 1)
-            if best > 0
-            else (-_END - 1, best)
-        )
-        ends = [
-            math.copysign(math.inf, end) if abs(end) > _END else float(end) * _STEP
-            for end in (low, high)
-        ]
-        return value, ends[0], ends[1]
+        if left.size:
+            # One step further: the end lies between the last candidate that is left and the first
+            # that is not.
+            return value, _candidate(int(left[0]) - 1), _candidate(int(left[-1]) + 1)
+        if best > 0:
+            return value, _candidate(best), math.inf
+        return value, -math.inf, _candidate(best)
+
+
+def _candidate(place: int) -> float:
+    """A multiple of the step; infinite beyond the last candidate."""
+    if abs(place) > _END:
+        return math.copysign(math.inf, place)
+    return float(place) * _STEP

@@ -27,6 +27,7 @@ from trueness.infer.watch._look import (
     Piece,
     Position,
     by_time,
+    checked_eps,
     checked_position,
     keys_beside,
     plain_position,
@@ -45,12 +46,12 @@ from trueness.infer.watch._process import (
 )
 from trueness.results import Shift, WatchedSegment, WatchHistory
 from trueness.results._series import prometheus, watch_table
-from trueness.typing import ArrayLike, Floats, Kind, Missing, WeightType
+from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, WeightType
 
 _KEPT = math.log(2)
 """A segment's looks are kept from the first at which its evidence reaches 2."""
 _FEW = 5
-"""Fewer events, or fewer rows without, give no slope of a look."""
+"""With fewer events or non-events, a look has no slope."""
 _STEEPEST = 1_000_000
 """Larger shifts and slopes would have likelihoods beyond all floats."""
 _FORMAT = {"what": "trueness.Watch", "schema": 2}
@@ -74,11 +75,11 @@ _LATER: dict[str, Any] = {
     "late_rows": 0,
     "dropped_rows": 0,
 }
-"""What states of earlier versions lack."""
+"""Fields that states of earlier versions lack, with their values."""
 
 
 class Watch:
-    """Evidence that scores are not calibrated, which stays valid however often and whenever one looks.
+    """Evidence that scores are not calibrated, which stays valid however often one looks.
 
     Every look brings new rows, or their sums. The evidence of a calibrated model reaches 1/alpha
     *ever*, over all looks for ever, with a probability of at most `alpha`. Segments are watched
@@ -156,7 +157,9 @@ class Watch:
     def __new__(cls, *options: Any, compare: bool = False, **named: Any) -> Any:
         """With `compare`, a watch of two models, which has methods of its own."""
         check_flag(compare, "compare")
-        return ModelWatch(*options, **named) if compare else super().__new__(cls)
+        if compare:
+            return ModelWatch(*options, **named)
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -170,14 +173,12 @@ class Watch:
         compare: bool = False,  # noqa: ARG002  # read when the object is made
     ) -> None:
         self.alpha = checked_fraction(alpha, "alpha")
-        self.alternatives = _checked_alternatives(
-            ALTERNATIVES if alternatives is None else alternatives
-        )
+        if alternatives is None:
+            alternatives = ALTERNATIVES
+        self.alternatives = _checked_alternatives(alternatives)
         self.rate = checked_fraction(rate, "rate")
         self.segments = _checked_names(segments)
-        self.eps = None if eps is None else checked_fraction(eps, "eps")
-        if self.eps is not None and self.eps >= 0.5:
-            raise InputError("eps", "must be below 1/2", f"got {self.eps}")
+        self.eps = None if eps is None else checked_eps(eps)
         self.name = str(name)
         self.about: dict[str, Any] = {}
         """Anything for JSON that is to be kept beside the state, such as the names of columns."""
@@ -192,7 +193,8 @@ class Watch:
 
     def _begin(self) -> None:
         self.alarm = False
-        self._segmented: bool | None = True if self.segments else None
+        self._segmented: bool | None = bool(self.segments) or None
+        """Whether looks have segments; None as long as that is open."""
         self._names = list(self.segments)
         self._is_text: dict[str, list[bool]] = {}
         """Whether the name of a segment was text, in each column: 1 and "1" are different values of
@@ -209,8 +211,8 @@ class Watch:
         self._shift: ShiftSequence | None = ShiftSequence()
         self._looks: list[Position] = []
         self._history: dict[str, list[Sequence[Any]]] = {"": []}
-        """The number of a look, its rows, events, Σp and log E, to six digits for segments; for all
-        rows also the slope and its limits, None if there is none."""
+        """The number of a look, its rows, events, Σp and log E, to six digits for segments; for
+        all rows also the slope and its limits, None if there is none."""
 
     # ---- looks
 
@@ -273,7 +275,8 @@ class Watch:
             same rows as before are skipped in any case.
         again : bool, default False
             Count rows even if the same rows were counted before. By default a look is skipped, with
-            a warning, if an earlier one has the same sums, and 1,000 rows or 200 distinct scores.
+            a warning, if an earlier one has the same sums, and 1,000 rows (at three scores or more)
+            or 200 distinct scores.
         cluster : array-like of shape (n,), optional
             A cluster name for each row; rows of one cluster may depend on each other.
         kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
@@ -330,16 +333,19 @@ class Watch:
             percent,
             ignore_index,
         )
-        if time is None and (before is not None or after is not None):
-            raise InputError(
-                "after" if before is None else "before", "needs `time`", f"got {before or after!r}"
-            )
+        for name, limit in (("before", before), ("after", after)):
+            if time is None and limit is not None:
+                raise InputError(name, "needs `time`", f"got {limit!r}")
         if time is not None and position is not None:
             raise InputError("position", "must not be given beside `time`", f"got {position!r}")
         checked_late(late)
         check_flag(again, "again")
-        looks = [(position, y_true)] if time is None else by_time(y_true, time, before, after)
-        keys = () if time is None else keys_beside(y_true, time)
+        if time is None:
+            looks = [(position, y_true)]
+            keys: tuple[str, ...] = ()
+        else:
+            looks = by_time(y_true, time, before, after)
+            keys = keys_beside(y_true, time)
         read = partial(
             read_look,
             y_prob=y_prob,
@@ -351,12 +357,12 @@ class Watch:
             keys=keys,
         )
         arrivals = Arrivals()
-        for given, data in looks:
-            if given is None or (time is None and late == "refuse"):
-                place = checked_position(given, self.position)
+        for look_position, data in looks:
+            if look_position is None or (time is None and late == "refuse"):
+                place = checked_position(look_position, self.position)
                 is_late = False
             else:
-                place = plain_position(given)
+                place = plain_position(look_position)
                 last = self.position
                 is_late = last is not None and not precedes(last, place, "position")
             batch = Batch(place, data, read(data))
@@ -370,8 +376,10 @@ class Watch:
         for place, piece in entries:
             self._enter(place, piece)
         self._is_text = types
-        for batch in (*arrivals.new, *arrivals.late, *arrivals.dropped):
+        for batch in (*arrivals.new, *arrivals.late):
             self._memory.keep(batch)
+        for batch in arrivals.dropped:
+            self._memory.keep(batch, is_counted=False)
         self.late_rows += sum(batch.piece.rows for batch in arrivals.late)
         self.dropped_rows += sum(batch.piece.rows for batch in arrivals.dropped)
 
@@ -395,9 +403,11 @@ class Watch:
         segmented = self._segmented
         types = dict(self._is_text)
         for piece in pieces:
-            if segmented not in (None, bool(piece.names)):
-                got = "this look has none" if segmented else "this look has some"
-                raise InputError("by", "must be given at all looks or at none", got)
+            demand = "must be given at all looks or at none"
+            if segmented is True and not piece.names:
+                raise InputError("by", demand, "this look has none")
+            if segmented is False and piece.names:
+                raise InputError("by", demand, "this look has some")
             segmented = bool(piece.names)
             unknown = [name for name in piece.names if name not in self.segments]
             if self.segments and unknown:
@@ -409,54 +419,65 @@ class Watch:
 
     def _enter(self, place: Position, piece: Piece) -> None:
         """Count a look that was checked."""
-        known = {name: i + 1 for i, name in enumerate(self._names)}
-        new = [name for name in piece.names if name not in known]
-        known |= {name: len(known) + 1 + i for i, name in enumerate(new)}
-        self._names = list(known)
-        self._segmented = bool(piece.names)
-        self._first = len(new) if self._first is None else self._first
-        self._keys = list(piece.keys)
-        self._parts |= {
-            name: list(parts) for name, parts in zip(piece.names, piece.parts, strict=False)
-        }
+        stream_of = self._streams_of(piece)
         streams = self._streams
-        at = np.array([0, *(known[name] for name in piece.names)])
-        streams.grow(len(new))
-        streams.sums[at] += piece.counts
+        streams.sums[stream_of] += piece.counts
         shift, slope = np.array(self.alternatives).T
         shift += math.log(self.rate / (1 - self.rate)) * (1 - slope)
-        ratios = piece.entries.log_ratios(shift, slope, at.size)
-        there = piece.counts[:, 0] > 0
-        streams.step(
-            at[there], ratios[there], piece.entries.refuted(at.size)[there], len(self._looks)
-        )
+        ratios = piece.entries.log_ratios(shift, slope, stream_of.size)
+        refuted = piece.entries.refuted(stream_of.size)
+        present = piece.counts[:, 0] > 0
+        streams.step(stream_of[present], ratios[present], refuted[present], len(self._looks))
         self._looks.append(place)
         self.position = place
         if piece.binned:
             self._shift = None
         elif self._shift is not None:
             self._shift.enter(piece.whole, self.alpha)
-        slopes = _slope(piece.whole)
-        for name, counts, log in zip(
-            ("", *piece.names), piece.counts.tolist(), streams.log_evidence[at], strict=True
-        ):
-            if name in self._history or log >= _KEPT:
-                if name:
-                    numbers: list[Any] = [float(f"{value:.6g}") for value in (*counts, log)]
-                else:
-                    numbers = [*counts, log, *slopes]
-                self._history.setdefault(name, []).append([len(self._looks) - 1, *numbers])
-        together = np.logaddexp.reduce(self._weighted[1:]) if self._segmented else -math.inf
+        self._keep_history(piece, streams.log_evidence[stream_of])
         enough = math.log(self.alarm_at)
         self._whole_rang = self._whole_rang or bool(streams.log_evidence[0] >= enough)
-        self.alarm = self.alarm or self._whole_rang or bool(together >= enough)
+        self.alarm = self.alarm or self._whole_rang
+        if self._segmented:
+            together = np.logaddexp.reduce(self._weighted[1:])
+            self.alarm = self.alarm or bool(together >= enough)
+
+    def _streams_of(self, piece: Piece) -> Ints:
+        """The stream of all rows, 0, and of each segment of a look; new segments get streams."""
+        stream = {name: i + 1 for i, name in enumerate(self._names)}
+        new = [name for name in piece.names if name not in stream]
+        for name in new:
+            stream[name] = len(stream) + 1
+        self._names = list(stream)
+        self._segmented = bool(piece.names)
+        if self._first is None:
+            self._first = len(new)
+        self._keys = list(piece.keys)
+        self._parts |= dict(zip(piece.names, map(list, piece.parts), strict=False))
+        self._streams.grow(len(new))
+        return np.array([0, *(stream[name] for name in piece.names)])
+
+    def _keep_history(self, piece: Piece, log_evidence: Floats) -> None:
+        """Remember the last look of all rows, and of segments whose evidence was ever large."""
+        names = ("", *piece.names)
+        slopes = _slope(piece.whole)
+        for name, counts, log in zip(names, piece.counts.tolist(), log_evidence, strict=True):
+            if name not in self._history and log < _KEPT:
+                continue
+            if name:
+                numbers: list[Any] = [float(f"{value:.6g}") for value in (*counts, log)]
+            else:
+                numbers = [*counts, log, *slopes]
+            self._history.setdefault(name, []).append([len(self._looks) - 1, *numbers])
 
     # ---- answers
 
     @property
     def alarm_at(self) -> float:
         """The evidence at which the alarm rings: 1/alpha, or 2/alpha with segments."""
-        return (2 if self._segmented else 1) / self.alpha
+        if self._segmented:
+            return 2 / self.alpha
+        return 1 / self.alpha
 
     @property
     def _weights(self) -> Floats:
@@ -487,14 +508,14 @@ class Watch:
 
     @property
     def alarms(self) -> tuple[WatchedSegment, ...]:
-        """What is in alarm: all rows first (``segment == ""``), then segments, the clearest first.
+        """All rows (``segment == ""``) and segments that are in alarm, the clearest first.
 
         All rows are in alarm from the look at which their evidence reaches :attr:`alarm_at`, until
         :meth:`reset`. Segments are those that the e-BH procedure names at this look: at any one
         look the expected share of false names is at most alpha/2; not among all that were ever
         listed.
         """
-        return tuple(one for one in self.watched if one.listed)
+        return tuple(watched for watched in self.watched if watched.listed)
 
     @property
     def watched(self) -> tuple[WatchedSegment, ...]:
@@ -504,24 +525,25 @@ class Watch:
             alarms.add("")
         weights = self._weights.tolist()
         sums: list[list[float]] = self._streams.sums.tolist()
-        found = [
-            WatchedSegment(
-                name,
-                value,
-                weights[i],
-                round(n),
-                observed,
-                expected,
-                *self._error(i),
-                name in alarms,
+        watched = []
+        for i, (name, evidence) in enumerate(self.evidence.items()):
+            n, observed, expected = sums[i]
+            since, direction = self._error(i)
+            watched.append(
+                WatchedSegment(
+                    segment=name,
+                    evidence=evidence,
+                    weight=weights[i],
+                    n=round(n),
+                    observed=observed,
+                    expected=expected,
+                    since=since,
+                    direction=direction,
+                    listed=name in alarms,
+                )
             )
-            for i, ((name, value), (n, observed, expected)) in enumerate(
-                zip(self.evidence.items(), sums, strict=True)
-            )
-        ]
-        return found[0], *(
-            found[1 + i] for i in np.argsort(-self._streams.log_evidence[1:], kind="stable")
-        )
+        order = np.argsort(-self._streams.log_evidence[1:], kind="stable")
+        return watched[0], *(watched[1 + i] for i in order)
 
     @property
     def _clearest(self) -> int:
@@ -542,31 +564,30 @@ class Watch:
         return self._error(self._clearest)[1]
 
     def _error(self, i: int) -> tuple[Position | None, str]:
-        """When the error of a stream probably began, and what the best alternative says of the rows since then."""
+        """When the error of a stream probably began, and its direction since then, in words."""
         streams = self._streams
         if streams.log_evidence[i] <= 0:
             return None, ""
         first = int(streams.onset[i, np.argmax(streams.best[i])])
-        since, (shift, slope) = (
-            self._looks[first],
-            self.alternatives[int(np.argmax(streams.mass[i]))],
-        )
-        if wrong := int(streams.refuted[i]):
-            return (
-                since,
-                f"{wrong:,} label{' contradicts a score' if wrong == 1 else 's contradict scores'} of 0 or 1",
-            )
-        if slope != 1:
-            return since, "overconfident" if slope < 1 else "underconfident"
-        looks = [
-            one[2:4]
-            for one in self._history.get(self._names[i - 1] if i else "", ())
-            if one[0] >= first
-        ]
+        since = self._looks[first]
+        refuted = int(streams.refuted[i])
+        if refuted == 1:
+            return since, "1 label contradicts a score of 0 or 1"
+        if refuted:
+            return since, f"{refuted:,} labels contradict scores of 0 or 1"
+        shift, slope = self.alternatives[int(np.argmax(streams.mass[i]))]
+        if slope < 1:
+            return since, "overconfident"
+        if slope > 1:
+            return since, "underconfident"
+        name = ("", *self._names)[i]
+        looks = [look[2:4] for look in self._history.get(name, ()) if look[0] >= first]
         observed, expected = np.sum(looks or streams.sums[[i], 1:], axis=0).tolist()
         ratio = observed / expected if expected else math.inf
-        if (ratio > 1) is not (shift > 0):
-            return since, f"events {'more' if shift > 0 else 'less'} frequent than predicted"
+        if shift > 0 and not ratio > 1:
+            return since, "events more frequent than predicted"
+        if ratio > 1 and not shift > 0:
+            return since, "events less frequent than predicted"
         return since, f"events {ratio:.2f} × as frequent as predicted"
 
     @property
@@ -581,19 +602,24 @@ class Watch:
 
     @property
     def history(self) -> dict[str, WatchHistory]:
-        """The looks of all rows (''), and of a segment from the first at which its evidence reached 2."""
-        found = {}
+        """The looks of all rows (''), and of segments since their evidence first reached 2."""
+        history = {}
         for name, looks in self._history.items():
-            at, *columns = list(
-                np.array(looks, dtype=np.float64).reshape(len(looks), 5 if name else 8).T
+            table = np.full((8, len(looks)), math.nan)
+            width = 5 if name else 8
+            table[:width] = np.array(looks, dtype=np.float64).reshape(len(looks), width).T
+            number, n, observed, expected, log, slope, slope_low, slope_high = table
+            history[name] = WatchHistory(
+                position=tuple(self._looks[int(i)] for i in number),
+                n=n.astype(np.int64),
+                observed=observed,
+                expected=expected,
+                evidence=np.array(_exp(log)),
+                slope=slope,
+                slope_low=slope_low,
+                slope_high=slope_high,
             )
-            place = tuple(self._looks[int(i)] for i in at)
-            columns += [np.full(at.size, math.nan)] * (7 - len(columns))
-            n, observed, expected, log, *slopes = columns
-            found[name] = WatchHistory(
-                place, n.astype(np.int64), observed, expected, np.array(_exp(log)), *slopes
-            )
-        return found
+        return history
 
     def reset(self, position: Any = None) -> None:
         """Begin again, after the model was refitted.
@@ -605,16 +631,13 @@ class Watch:
         up: after k resets at most (k + 1) alpha, if resets have other reasons than the watch
         itself. `resets` counts them.
         """
-        last = self.position if position is None else plain_position(position)
+        last = self.position
         segmented = self._segmented
         if position is not None:
-            self._memory = Memory(
-                [
-                    batch
-                    for batch in self._memory.batches
-                    if not precedes(last, batch.position, "position")
-                ]
-            )
+            last = plain_position(position)
+            batches = self._memory.batches
+            kept = [batch for batch in batches if not precedes(last, batch.position, "position")]
+            self._memory = Memory(kept)
         self._begin()
         self.position = last
         self._segmented = segmented
@@ -626,17 +649,18 @@ class Watch:
 
     def __str__(self) -> str:
         i = self._clearest
-        what, value = list(self.evidence.items())[i]
-        found = "without bound" if value == math.inf else f"{value:.2g}"
+        name, value = list(self.evidence.items())[i]
+        evidence = "without bound" if value == math.inf else f"{value:.2g}"
         weight = f" at weight {self._weights[i]:.2g}" if i else ""
-        since = f", since {self.since}: {self.direction}" if self.direction and self.alarm else ""
-        state = (
-            f"{'Alarm' if self.alarm else 'No alarm'}: {repr(what) if what else 'all rows'}{since}"
-        )
-        return visible(f"{state} (evidence {found}{weight}, alarm at {self.alarm_at:.3g}).")
+        numbers = f"(evidence {evidence}{weight}, alarm at {self.alarm_at:.3g})"
+        stream = repr(name) if name else "all rows"
+        if not self.alarm:
+            return visible(f"No alarm: {stream} {numbers}.")
+        since = f", since {self.since}: {self.direction}" if self.direction else ""
+        return visible(f"Alarm: {stream}{since} {numbers}.")
 
     def _repr_html_(self) -> str:
-        """For a notebook: the verdict, then all rows and what is in alarm."""
+        """For a notebook: the verdict, then all rows and the segments."""
         return watch_table(str(self), self.watched)
 
     # ---- state
@@ -648,8 +672,9 @@ class Watch:
             **{name: getattr(self, name) for name in (*_SETTINGS, *_PLAIN, *_LATER)},
             "_seen": self._memory.batches,
         }
-        for name, arrays in (("_streams", self._streams), ("_shift", self._shift)):
-            state[name] = arrays and {one: getattr(arrays, one).tolist() for one in arrays.stored}
+        for name in ("_streams", "_shift"):
+            arrays: Streams | None = getattr(self, name)
+            state[name] = arrays and {key: getattr(arrays, key).tolist() for key in arrays.stored}
         try:
             text = _text({**state, "checksum": _checksum(state)})
         except (TypeError, ValueError) as reason:
@@ -677,8 +702,14 @@ class Watch:
                 "must be as it was written",
                 "its checksum differs: it is damaged or was changed",
             )
-        settings: dict[str, Any] = {name: state[name] for name in _SETTINGS}
-        watch = cls(**settings | {"segments": state["segments"] or None})
+        watch = cls(
+            alpha=state["alpha"],
+            alternatives=state["alternatives"],
+            rate=state["rate"],
+            segments=state["segments"] or None,
+            eps=state["eps"],
+            name=state["name"],
+        )
         for name in _PLAIN:
             setattr(watch, name, state[name])
         for name, value in _LATER.items():
@@ -687,13 +718,12 @@ class Watch:
         for name in ("_streams", "_shift"):
             if state[name] is None:
                 setattr(watch, name, None)
-            for one, values in (state[name] or {}).items():
-                like = getattr(getattr(watch, name), one)
-                setattr(
-                    getattr(watch, name),
-                    one,
-                    np.array(values, like.dtype).reshape(-1, *like.shape[1:]),
-                )
+                continue
+            arrays = getattr(watch, name)
+            for key, values in state[name].items():
+                like = getattr(arrays, key)
+                stored = np.array(values, like.dtype).reshape(-1, *like.shape[1:])
+                setattr(arrays, key, stored)
         return watch
 
     def save(self, path: str | Path) -> None:
@@ -729,14 +759,14 @@ class Watch:
         return prometheus(self.name, self.alarm, self.watched, self._keys, self._parts)
 
 
-def _learn_types(known: dict[str, list[bool]], piece: Piece) -> None:
+def _learn_types(types: dict[str, list[bool]], piece: Piece) -> None:
     """Remember which names of segments are text.
 
     Refuse a name that was a number, and is text now.
     """
     for name, is_text in zip(piece.names, map(list, piece.is_text), strict=True):
-        if known.setdefault(name, is_text) != is_text:
-            before = "text" if any(known[name]) else "not text"
+        if types.setdefault(name, is_text) != is_text:
+            before = "text" if any(types[name]) else "not text"
             demand = (
                 "must name a segment by values of one type at all looks: 1 and '1' are different"
             )
@@ -749,53 +779,54 @@ def _slope(look: Look) -> tuple[float | None, ...]:
     n = look.weight
     events = look.events
     x = logits(look.score)
-    at = np.isfinite(x)
-    if min(events[at].sum(), (n - events)[at].sum()) < _FEW:
-        return (None,) * 3
-    slope, intercept = recalibration_line(x[at], n[at], events[at])
-    q = 1 / (1 + np.exp(-(intercept + slope * x[at])))
-    v = n[at] * q * (1 - q)
-    spread = float(v @ (x[at] - (v @ x[at]) / v.sum()) ** 2)
+    inside = np.isfinite(x)
+    if min(events[inside].sum(), (n - events)[inside].sum()) < _FEW:
+        return (None, None, None)
+    x = x[inside]
+    slope, intercept = recalibration_line(x, n[inside], events[inside])
+    q = 1 / (1 + np.exp(-(intercept + slope * x)))
+    v = n[inside] * q * (1 - q)
+    spread = float(v @ (x - (v @ x) / v.sum()) ** 2)
     half = 1.96 / math.sqrt(spread) if spread > 0 else math.nan
-    return tuple(one if math.isfinite(one) else None for one in (slope, slope - half, slope + half))
+    values = (slope, slope - half, slope + half)
+    return tuple(value if math.isfinite(value) else None for value in values)
 
 
-def _checked_alternatives(given: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+def _checked_alternatives(pairs: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
     try:
-        found = tuple((float(shift), float(slope)) for shift, slope in given)
+        alternatives = tuple((float(shift), float(slope)) for shift, slope in pairs)
     except (TypeError, ValueError, OverflowError) as reason:
         raise InputError(
             "alternatives", "must be pairs of a shift and a slope", str(reason)
         ) from None
-    for shift, slope in found:
+    for shift, slope in alternatives:
         if not (abs(shift) <= _STEEPEST and 0 < slope <= _STEEPEST) or (shift, slope) == (0, 1):
             demand = (
                 f"must be shifts and positive slopes of at most {_STEEPEST:,}, other than (0, 1)"
             )
             raise InputError("alternatives", demand, f"got {(shift, slope)}")
-    if not found:
+    if not alternatives:
         raise InputError("alternatives", "must hold at least one pair", "it is empty")
-    return found
+    return alternatives
 
 
-def _checked_names(given: Sequence[str] | None) -> tuple[str, ...]:
-    if given is None:
+def _checked_names(segments: Sequence[str] | None) -> tuple[str, ...]:
+    if segments is None:
         return ()
     try:
-        names = () if isinstance(given, str) else tuple(map(str, given))
+        names = () if isinstance(segments, str) else tuple(map(str, segments))
     except TypeError:  # a single value
         names = ()
     if not names or len(set(names)) < len(names) or "" in names:
-        raise InputError("segments", "must be a list of different names", f"got {given!r}")
+        raise InputError("segments", "must be a list of different names", f"got {segments!r}")
     return names
 
 
 def _exp(logarithms: Floats) -> list[float]:
-    """E; as large as a float can be, unless it is infinite."""
-    found: list[float] = np.where(
-        logarithms >= REFUTED, math.inf, np.exp(np.minimum(logarithms, 709))
-    ).tolist()
-    return found
+    """E; at most the largest float, unless it is infinite."""
+    finite = np.exp(np.minimum(logarithms, 709))
+    evidence: list[float] = np.where(logarithms >= REFUTED, math.inf, finite).tolist()
+    return evidence
 
 
 def _text(state: dict[str, Any]) -> str:
@@ -806,7 +837,7 @@ def _checksum(state: dict[str, Any]) -> str:
     return hashlib.sha256(_text(state).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-# What `help` and editors show: the arguments of a watch, not those that choose its kind.
+# The arguments that `help` and editors show: those of a watch, not those that choose its kind.
 _arguments = inspect.signature(Watch.__init__)
 Watch.__signature__ = _arguments.replace(  # type: ignore[attr-defined]
     parameters=list(_arguments.parameters.values())[1:], return_annotation=inspect.Signature.empty

@@ -14,9 +14,8 @@ from trueness._assess.asked import Asked
 from trueness._assess.judgement import FEW_ROWS, NEEDED
 from trueness._assess.makers import asked_question, draw_together
 from trueness._assess.notes import Notes, collect_warnings
+from trueness._assess.page_subject import Options
 from trueness._assess.rows import ModelRows
-from trueness._report.records import FlexibleCurve, Summary
-from trueness._report.subject import Options
 from trueness._tally.cells import pool_cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.tally import Binned
@@ -28,6 +27,7 @@ from trueness.measure import ece
 from trueness.measure._flexible_curve import curve_places
 from trueness.measure._slope import inside_cells
 from trueness.results import Estimate, Panel
+from trueness.results._page import FlexibleCurve, Summary
 
 ALPHA = 0.05
 """Level of the tests of the TCE."""

@@ -4,12 +4,12 @@
 """
 
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from trueness import results
-from trueness._tally.multiclass import View
 from trueness._text.strings import json_ready
 from trueness.results._first_screen import Answer, Picture
 from trueness.results._remedies import Advice, Remedies, Remedy
@@ -84,6 +84,26 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class Command:
+    """How the rows were read on the command line, for other commands on the same rows."""
+
+    files: tuple[str, ...]
+    """The files, or the options of the demonstration."""
+    options: Mapping[str, str]
+    """Options with a value."""
+    flags: tuple[str, ...] = ()
+    cluster: str | None = None
+    """The column of clusters, which not every map takes."""
+
+    def line(self, verb: str, **changed: str) -> str:
+        """A command on these rows; `changed` options replace those that were given."""
+        new = {f"--{name.replace('_', '-')}": value for name, value in changed.items()}
+        kept = {name: value for name, value in self.options.items() if name not in new}
+        typed = [word for option in (kept | new).items() for word in option]
+        return shlex.join(["trueness", verb, *self.files, *typed, *self.flags])
+
+
+@dataclass(frozen=True)
 class Provenance:
     """Where the rows came from, and when they were judged."""
 
@@ -93,13 +113,13 @@ class Provenance:
     event: str | None
     """The label that the scores predict; None for several classes."""
     date: str
-    commands: Mapping[str, str] = field(default_factory=dict)
-    """By model: the command that reads its rows and fits a map, without the name of the map; from
-    sums, the command that reports on the rows. Empty if there is none."""
+    commands: Mapping[str, Command | None] = field(default_factory=dict)
+    """By model: how the command line read its rows, or would read those of sums; None if no command
+    can be given."""
     arguments: str = "y_prob, y_true"
     """What a calibrator takes to be fitted on the rows, as Python."""
     cluster: str = ""
-    """The further argument, or option of the command, for a map that takes clusters."""
+    """The further argument, as Python, for a map that takes clusters."""
     cluster_name: str = ""
     """The name of the column of clusters, if it has one."""
     other: Any = None
@@ -342,7 +362,7 @@ class Contents:
     verdict: Conclusion
     provenance: Provenance
     source: Source
-    view: View
+    view: Literal["binary", "classwise", "confidence", "top-label", "multilabel"]
     omitted: str
     rows: RowCounts
     clusters: Clusters | None

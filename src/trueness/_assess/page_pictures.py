@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from trueness._numerics.proportions import clopper_pearson
-from trueness._report.records import Axes, Blocks, Explorer
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_runs
 from trueness._tally.rules import BinRule, BlockIsotonic, EqualMass, EqualWidth, Groups
@@ -16,6 +15,7 @@ from trueness._text.numbers import linear_ticks, percent_tick, round_up, zoomed_
 from trueness.infer.band._reliability_bands import consistency_ends
 from trueness.measure._bin_table import effective_counts
 from trueness.measure._tce import rejections
+from trueness.results._page import Axes, Blocks, Explorer
 from trueness.results._verdict import RARE
 from trueness.typing import Bools, Floats, Ints, Numbers
 

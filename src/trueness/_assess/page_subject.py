@@ -4,27 +4,30 @@ Its options, and notes for the reader.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from trueness._assess.asked import Asked
-from trueness._input.columns import column
+from trueness._assess.makers import MAKERS, joint_levels
+from trueness._assess.rows import ModelRows, column_name, columns_of, labels_of, model_rows
+from trueness._input.arguments import checked_whole
+from trueness._input.segment_columns import GROUPS
 from trueness._level import Level
-from trueness._report.records import RowCounts, Source
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.evidence import Evidence, Sums
 from trueness._tally.group_keys import names_of
 from trueness._tally.models import check_names, model_context
 from trueness._tally.multiclass import View
-from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import BinRule, Edges, EqualWidth
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, binary_of_two_classes
 from trueness.errors import DroppedRowsWarning, InputError, collected_warnings, quietly
+from trueness.infer.group._segment_rows import of_groups
 from trueness.measure import ece
-from trueness.typing import ArrayLike, Bools, Ints, RowOptions
+from trueness.results._page import RowCounts, Source
+from trueness.typing import Floats, Ints, RowOptions
 
 _SOURCES: dict[type, Source] = {Tally: "tally", Sketch: "sketch", Binned: "bins"}
 Groups: TypeAlias = Mapping[tuple[str, ...], Sums]
@@ -55,8 +58,6 @@ class Subject:
     source: Source
     view: View
     """The question asked about every model."""
-    kept: Bools | None = None
-    """Which of the rows passed are used; None for sums."""
     by: tuple[str, ...] = ()
     """The columns of the groups of an Accumulator."""
     groups: Mapping[str, Groups] = field(default_factory=dict)
@@ -177,99 +178,84 @@ def kept_bins(sums: Any) -> BinRule | None:
     return Edges(edges)
 
 
-def read_rows(
-    y_true: ArrayLike,
+def asked_of_rows(
+    y_true: Any,
     y_prob: Any,
     rows: RowOptions,
-    cluster: Any = None,
-    rounded_to: float | None = None,
-) -> Subject:
-    """Check labels and scores.
+    options: Options,
+    *,
+    by: Any,
+    crossed: int,
+    cluster: Any,
+    rounded_to: float | None,
+) -> dict[str, Asked]:
+    """What is asked about each model.
 
     A row with a missing value in any model, or without a cluster, is dropped for all.
     """
     kind = rows.get("kind")
     if isinstance(kind, str) and kind == "multilabel":
-        return _read_labels(y_true, y_prob, rows, cluster, rounded_to)
+        models: Mapping[str, Any] = {"scores": y_prob}
+    else:
+        _check_kind(kind)
+        models = _models(y_prob)
+    # Errors name the model if there are several.
+    are_named = len(models) > 1 or isinstance(y_true, Mapping)
+    named = models if are_named else {"": next(iter(models.values()))}
+    with collected_warnings(DroppedRowsWarning):  # the report counts them
+        passed = Evidence.several(
+            y_true, named, rows, two_columns="keep", cluster=cluster, argument="y_prob"
+        )
+    rounded = [data.rounded(rounded_to) for data in passed.values()]
+    by_model = dict(zip(models, rounded, strict=True))
+    first = rounded[0]
+    true_labels = first_labels(y_true)
+    crossed = checked_whole(crossed, "crossed")
+    columns, slice_columns = columns_of(first, true_labels, by, crossed, GROUPS)
+    labels = labels_of(first, true_labels, rows)._replace(cluster=column_name(cluster))
+    asked = {}
+    for name, data in by_model.items():
+        # What is unusual about the rows becomes a note.
+        with model_context(name if are_named else ""), collected_warnings():
+            kept = model_rows(
+                data, columns=columns, slice_columns=slice_columns, labels=labels, copied=False
+            )
+        asked[name] = Asked(kept, MAKERS, options.level, options.seed, options.rule)
+    return asked
+
+
+def _check_kind(kind: Any) -> None:
     if kind is not None:
         demand = (
             "must be 'multilabel' or be left out: the report of a matrix shows the top label and "
             "every class"
         )
         raise InputError("kind", demand, f"got {kind!r}")
-    models = _models(y_prob)
-    # Errors name the model if there are several.
-    if len(models) > 1 or isinstance(y_true, Mapping):
-        named = models
-    else:
-        named = {"": next(iter(models.values()))}
-    with collected_warnings(DroppedRowsWarning):  # the report counts them
-        passed = Evidence.several(
-            y_true, named, rows, kind="confidence", cluster=cluster, argument="y_prob"
-        )
-    _check_order(passed)
-    given = next(iter(passed.values()))
-    counted = {name: _counted(data.rounded(rounded_to)) for name, data in passed.items()}
-    for name, data in counted.items():
-        with model_context(name):
-            # Checks every value, so that nothing after needs to.
-            bins_of_rows(data.sample, EqualWidth(1))
-    first = next(iter(counted.values()))
-    assert first.position is not None
-    values = column(first_labels(y_true), "y_true").values.reshape(-1)
-    kept = np.zeros(values.shape[0], dtype=bool)
-    kept[first.position] = True
-    counts = RowCounts(
-        given=kept.size,
-        used=first.position.size,
-        dropped=first.dropped,
-        weight=first.weight,
-        weights=given.weights,
-        classes=first.classes,
-    )
-    event = first.event
-    other = None
-    if first.classes is None:
-        if not first.two_columns:
-            event = _predicted_label(values, rows)
-        other = next((label for label in values[kept] if label != event), None)
-        if isinstance(other, np.generic):
-            other = other.item()
-    return Subject(
-        dict(zip(models, counted.values(), strict=True)),
-        counts,
-        "rows",
-        first.view,
-        kept,
-        notes=given.notes,
-        event=event,
-        other=other,
-    )
 
 
-def _predicted_label(values: Any, rows: RowOptions) -> Any:
-    """The label that a vector of scores predicts."""
-    if rows.get("pos_label") is not None:
-        return rows["pos_label"]
-    labels = rows.get("labels")
-    if labels is not None:
-        return list(labels)[-1]
-    return True if values.dtype.kind == "b" else 1
+def require_same_labels(by_model: Mapping[str, Asked]) -> None:
+    """Raise unless assessments are of the same labels, or of statements, which have their own."""
+    models = {name: asked.view("confidence") for name, asked in by_model.items()}
+    first = next(iter(models.values()))
+    for name, model in models.items():
+        have_events = first.events is not None and model.events is not None
+        are_equal = model.rows is not None and np.array_equal(model.rows.y, first.need_rows("").y)
+        if not (have_events or are_equal):
+            demand = "must hold assessments of the same labels"
+            raise InputError("y_true", demand, f"{name!r} has others")
 
 
 def subject_of(by_model: Mapping[str, Asked]) -> Subject:
-    """The models of a report from assessments of the same rows."""
+    """The models of a report, from what is asked about them."""
     first = next(iter(by_model.values()))
     models: Mapping[str, Evidence] = {
         name: asked.view("confidence") for name, asked in by_model.items()
     }
     evidence = next(iter(models.values()))
     assert evidence.rows is not None
-    for name, model in models.items():
-        has_events = evidence.events is not None and model.events is not None
-        if model.rows is None or not (has_events or np.array_equal(model.rows.y, evidence.rows.y)):
-            demand = "must hold assessments of the same labels"
-            raise InputError("y_true", demand, f"{name!r} has others")
+    if evidence.asked and evidence.view not in ("multilabel", "confidence"):
+        _check_kind(evidence.view)
+    _check_order(models)
     notes = evidence.notes
     if evidence.view == "multilabel":
         if len(by_model) > 1:
@@ -281,13 +267,16 @@ def subject_of(by_model: Mapping[str, Asked]) -> Subject:
         }
         models, fewer = _fewer(by_label, "labels")
         notes = (*notes, *fewer)
+    classes = evidence.classes
+    if evidence.view == "multilabel":
+        classes = None  # every label is a model
     counts = RowCounts(
-        given=evidence.rows.n + evidence.dropped,
+        given=evidence.rows.n + evidence.weightless + evidence.dropped,
         used=evidence.rows.n,
         dropped=evidence.dropped,
         weight=evidence.weight,
-        weights="none" if evidence.rows.w is None else evidence.weights,
-        classes=evidence.classes,
+        weights=evidence.weights,
+        classes=classes,
     )
     labels = first.rows.labels
     return Subject(
@@ -300,32 +289,6 @@ def first_labels(y_true: Any) -> Any:
     if isinstance(y_true, Mapping):
         return next(iter(y_true.values()))
     return y_true
-
-
-def _read_labels(
-    y_true: Any, y_prob: Any, rows: RowOptions, cluster: Any, rounded_to: float | None
-) -> Subject:
-    """Every label as a problem of its own, of the same rows."""
-    with collected_warnings(DroppedRowsWarning):  # the report counts them
-        whole = Evidence.of(y_true, y_prob, rows, cluster=cluster)
-    by_label = {f"label {name}": label for name, label in whole.each_class()}
-    models, notes = _fewer(by_label, "labels")
-    assert whole.position is not None
-    n = whole.position.size
-    kept = np.zeros(n + whole.dropped, dtype=bool)
-    kept[whole.position] = True
-    counts = RowCounts(
-        given=kept.size,
-        used=n,
-        dropped=whole.dropped,
-        weight=whole.weight,
-        weights=whole.weights,
-        classes=None,
-    )
-    counted = {name: _counted(label.rounded(rounded_to)) for name, label in models.items()}
-    return Subject(
-        counted, counts, "rows", "multilabel", kept, notes=(*whole.notes, *notes), event=1, other=0
-    )
 
 
 def _models(y_prob: Any) -> Mapping[str, Any]:
@@ -354,16 +317,35 @@ def _order(data: Evidence) -> str:
     return str(list(data.classes))
 
 
-def _counted(data: Evidence) -> Evidence:
-    """The rows that count, with clusters in order of appearance.
+def asked_of_sums(subject: Subject, options: Options) -> dict[str, Asked]:
+    """What is asked about each model; several labels are judged at the levels of Holm's method."""
+    by_model = {}
+    for name, evidence in subject.models.items():
+        groups = subject.groups.get(name)
+        rows = ModelRows(evidence, groups=of_groups(subject.by, groups) if groups else None)
+        by_model[name] = Asked(rows, MAKERS, options.level, options.seed, options.rule)
+    if subject.view == "multilabel":
+        return joint_levels(by_model, options.level)
+    return by_model
 
-    Weights that are all 1 are no weights.
+
+def are_paired(models: Mapping[str, Evidence]) -> bool:
+    """Whether models can be compared row by row.
+
+    Events by several horizons have weights of their own.
     """
-    w = data.need_rows("").w
-    if w is not None:
-        data = data.at(np.flatnonzero(w), weighted=bool((w[w > 0] != 1).any()))
-    data = replace(data, memory={})
-    if data.cluster is None:
-        return data
-    first = np.unique(data.cluster, return_index=True)[1]
-    return replace(data, cluster=np.argsort(np.argsort(first))[data.cluster], memory={})
+    first, *others = models.values()
+    if first.events is None:
+        return True
+    rows = first.need_rows("A comparison")
+    for other in others:
+        rows_of_other = other.need_rows("A comparison")
+        if rows_of_other.n != rows.n or not _is_same(rows_of_other.w, rows.w):
+            return False
+    return True
+
+
+def _is_same(first: Floats | None, second: Floats | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return np.array_equal(first, second)

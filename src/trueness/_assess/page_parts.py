@@ -1,0 +1,148 @@
+"""The parts of a page that are about some of the rows, and what several models have in common."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from trueness._assess.asked import Asked
+from trueness._assess.notes import Notes, collect_warnings
+from trueness._assess.page_pictures import explorer
+from trueness._assess.page_subject import Groups, Options, Subject
+from trueness._input.segment_columns import SegmentColumn
+from trueness._numerics.clustered import effective_number
+from trueness._numerics.holm import holm_adjusted
+from trueness._tally.evidence import Evidence, Sums
+from trueness._tally.rows_or_sums import tally_of
+from trueness._tally.rules import BinRule
+from trueness._tally.tally import Binned
+from trueness.errors import quietly
+from trueness.infer.comparison._compare import compare_of
+from trueness.measure import ece
+from trueness.recalibrate._segment import advice
+from trueness.results import Comparison, Slices
+from trueness.results import Segments as Tested
+from trueness.results._page import Clusters, Explorer, Model, Segments
+from trueness.typing import Ints
+
+_By: TypeAlias = tuple[SegmentColumn, ...]
+_Tested = TypeVar("_Tested", Tested, Slices)
+_MOST_VIEWS = 24
+_MOST_SLICES = 40
+_CONSIDERED = (
+    "verdict",
+    "confidence sets",
+    "test",
+    "segments",
+    "gain of a calibrator",
+    "folds",
+    "decisions",
+)
+_IGNORED = ("noise floors", "TCE", "intervals of bins", "flagged bins", "test-based diagram")
+
+
+def page_comparison(models: Mapping[str, Evidence], options: Options) -> Comparison:
+    """The paired differences of several models."""
+    return compare_of(models, "squared_ece", level=options.level, seed=options.seed, choose=True)
+
+
+def adjusted_pvalues(models: Sequence[Model]) -> list[float | None]:
+    """The p-values of the tests of all rows, adjusted for the number of models by Holm's method."""
+    return holm_adjusted([model.summary.pvalue for model in models])
+
+
+def page_segments(a: Asked, rule: BinRule, groups: Groups, names: Any) -> Segments | None:
+    """Every segment of one model, measured and tested, the costliest first.
+
+    None without columns.
+    """
+    with collect_warnings(Notes()):  # the table shows which segments are small
+        tested: Tested | None = a.ask("segments")
+        if tested is None:
+            return None
+        if a.rows.columns:
+            tested = _advised(tested, a.view("confidence"), a.rows.columns)
+        errors = {}
+        for segment, sums in _segment_sums(a, groups, names):
+            errors[segment] = float(ece(sums, bins=rule))
+    rows = []
+    for row in tested.rows():
+        row.pop("weight", None)
+        rows.append(row | {"ece": errors[row["column"], row["value"]]})
+    return Segments(
+        tuple(rows), tested.joint_pvalue, tested.alpha, tested.assumptions, tested.notes
+    )
+
+
+def page_slices(a: Asked) -> Slices | None:
+    """The worst slices of several columns.
+
+    None of one column, or where no slice has enough rows.
+    """
+    slices: Slices | None = quietly(a.possible, "slices", most=_MOST_SLICES)
+    if slices is None:
+        return None
+    return _advised(slices, a.view("confidence"), a.rows.slice_columns)
+
+
+def _advised(tested: _Tested, data: Evidence, by: _By) -> _Tested:
+    """Segments or slices with a note if a map by their columns lowers the held-out loss."""
+    columns: dict[str, Any] = {
+        column.name: np.array(column.values, dtype=object)[column.code]
+        for column in by
+        if not column.edges
+    }
+    sample = data.sample
+    notes: tuple[str, ...] = advice(
+        tested, sample.p, sample.y, columns, sample_weight=sample.w, cluster=data.cluster
+    )
+    return replace(tested, notes=(*tested.notes, *notes))
+
+
+def _segment_sums(a: Asked, groups: Groups, names: Any) -> Iterator[tuple[tuple[str, str], Sums]]:
+    """The sums of each segment by column and value."""
+    if groups:
+        of_value: dict[tuple[str, str], Any] = {}
+        for group, sums in groups.items():
+            for name_and_value in zip(names, group, strict=True):
+                of_value[name_and_value] = of_value.get(name_and_value, 0) + sums
+        yield from of_value.items()
+        return
+    sample = a.view("confidence").sample
+    for column in a.rows.columns:
+        order = np.argsort(column.code, kind="stable")
+        ends = np.cumsum(np.bincount(column.code, minlength=len(column.values)))
+        for value, rows in zip(column.values, np.split(order, ends[:-1]), strict=True):
+            weights = None if sample.w is None else sample.w[rows]
+            yield (column.name, value), tally_of(sample.at(rows, weights), "classwise")
+
+
+def page_clusters(cluster: Ints | None, models: int, multiclass: bool) -> Clusters | None:
+    """The number of clusters, and which results account for them; None without clusters."""
+    if cluster is None:
+        return None
+    considered = [*_CONSIDERED]
+    if multiclass:
+        considered.append("classes")
+    if models > 1:
+        considered.append("comparison")
+    number = int(cluster.max()) + 1
+    return Clusters(number, effective_number(cluster), tuple(considered), _IGNORED)
+
+
+def page_explorers(
+    data: Evidence, classes: Any, rule: BinRule, level: float, subject: Subject
+) -> tuple[Explorer, ...]:
+    """All rows, and the classes with the largest ECE, as many as a page of 2 MB can hold."""
+    sums = data.sums if isinstance(data.sums, Binned) else data.tally
+    assert sums is not None
+    name = "All rows" if data.classwise is None else "Top label"
+    views = [explorer(name, sums.parts[0], rule, level, top_label=subject.top_label)]
+    if data.classwise is not None:
+        names = list(map(str, data.classwise.classes or ()))
+        n_views = max(0, _MOST_VIEWS // len(subject.models) - 1)
+        for row in classes[:n_views]:
+            part = data.classwise.parts[names.index(row.label)]
+            views.append(explorer(f"Class {row.label}", part, rule, level))
+    return tuple(views)

@@ -1,0 +1,77 @@
+"""The looks of ``trueness watch`` at intervals, quantiles and risks by a horizon."""
+
+from __future__ import annotations  # the types of arrays, which help does not need
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from trueness.cli._columns import Request
+from trueness.cli._dataset import open_dataset
+from trueness.cli._printing import warning
+from trueness.errors import InputError
+
+if TYPE_CHECKING:
+    import trueness as tn
+
+OPTIONS = ("outcome", "lower", "upper", "coverage", "quantiles", "followup", "event", "horizon")
+"""What names the columns; a state keeps those that were typed."""
+
+
+class Stated(NamedTuple):
+    """The events of one look, and the columns of segments and times beside them."""
+
+    events: tn.events.Events
+    columns: dict[str, Any]
+    """A value for each row of the input."""
+
+    @property
+    def size(self) -> int:
+        """Events of each row."""
+        return self.events.n // self.events.n_input
+
+    @property
+    def sums(self) -> Any:
+        """The sums of all events, or of each combination of values of the columns."""
+        import trueness as tn
+        from trueness.sources._scan import GroupSums
+
+        events = self.events
+        if not self.columns:
+            return tn.sketch(events.event, events.p)
+        row = range(events.n) if events.row is None else events.row.tolist()
+        places: dict[Any, list[int]] = {}
+        values = list(zip(*(column.tolist() for column in self.columns.values()), strict=True))
+        for i, at in enumerate(row):
+            places.setdefault(values[at], []).append(i)
+        found = {key: tn.sketch(events.event[own], events.p[own]) for key, own in places.items()}
+        return GroupSums(list(self.columns), found)
+
+
+def states_of(about: Mapping[str, Any]) -> bool:
+    """Whether a watch is over statements other than the probability of a label."""
+    return any(name in about for name in OPTIONS)
+
+
+def read_statements(files: Sequence[str], about: Mapping[str, Any]) -> Stated:
+    """The statements in some files, by the columns of the watch."""
+    stated = {name: about[name] for name in OPTIONS if name in about}
+    stated |= {name: tuple(value) for name, value in stated.items() if isinstance(value, list)}
+    keys = (*([about["time"]] if about["time"] else []), *about["by"])
+    request = Request(
+        files=tuple(files),
+        label=about["label"],
+        probs=() if about["prob"] is None else (about["prob"],),
+        by=keys,
+        missing=about["missing"],
+        **stated,
+    )
+    with open_dataset(request) as data:
+        rows = data.rows().validate()
+    if len(rows.choice.models) > 1:
+        option = "--prob" if "horizon" in about else "--lower"
+        raise InputError(option, "must be given once: each model needs a state of its own")
+    (model,) = rows.choice.models
+    with rows.about(model) as warned:
+        events = rows.arguments(model).y_true
+    warning(*warned)
+    return Stated(events, {name: rows.columns.groups[name] for name in keys})
