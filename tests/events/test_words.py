@@ -98,3 +98,10 @@ def test_a_risk_is_named_with_its_horizon_and_the_censored_rows_are_counted():
 
 def test_a_single_stated_probability_is_no_reason_for_doubt(rows):
     assert tn.verdict(interval(rows, 1.645)).doubt == ""
+
+
+def test_the_picture_of_intervals_has_the_words_of_intervals(rows, tmp_path):
+    tn.report(interval(rows, 1.2), seed=0).to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "share of outcomes inside" in page
+    assert "how often it happened" not in page

@@ -138,7 +138,8 @@ def page_explorers(
     sums = data.sums if isinstance(data.sums, Binned) else data.tally
     assert sums is not None
     name = "All rows" if data.classwise is None else "Top label"
-    views = [explorer(name, sums.parts[0], rule, level, top_label=subject.top_label)]
+    kind = "" if data.events is None else data.events.kind
+    views = [explorer(name, sums.parts[0], rule, level, top_label=subject.top_label, kind=kind)]
     if data.classwise is not None:
         names = list(map(str, data.classwise.classes or ()))
         n_views = max(0, _MOST_VIEWS // len(subject.models) - 1)

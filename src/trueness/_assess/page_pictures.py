@@ -29,6 +29,20 @@ _TOP_LABEL: dict[str, Any] = {
     "y_name": "how often it was right",
     "happens": "right",
 }
+_STATEMENTS: dict[str, dict[str, Any]] = {
+    "interval": {
+        "x_name": "stated coverage",
+        "y_name": "share of outcomes inside",
+        "happens": "inside",
+    },
+    "quantiles": {
+        "x_name": "stated level",
+        "y_name": "share of outcomes at most the quantile",
+        "happens": "at most it",
+    },
+    "horizon": {**_EVENTS, "x_name": "predicted risk"},
+}
+"""The words for kinds of events; others have those of labels."""
 OFFERED = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 18, 20, 25, 30, 40, 50)
 _MOST_OFFERED = 100
 _MANY = 2048  # distinct scores
@@ -88,7 +102,13 @@ def offered(rule: BinRule) -> tuple[int, ...]:
 
 
 def explorer(
-    name: str, sums: Cells | Bins, rule: BinRule, level: float, *, top_label: bool = False
+    name: str,
+    sums: Cells | Bins,
+    rule: BinRule,
+    level: float,
+    *,
+    top_label: bool = False,
+    kind: str = "",
 ) -> Explorer:
     """Cut the cells wherever any offered rule does, and sum what lies between.
 
@@ -97,22 +117,22 @@ def explorer(
     A bin of any offered rule is then a run of fine cells, and its sums are sums of theirs: whole
     numbers if the weights are, so that the page computes exactly what the library does.
     """
-    words = _TOP_LABEL if top_label else _EVENTS
+    words = _TOP_LABEL if top_label else _STATEMENTS.get(kind, _EVENTS)
     rules: dict[str, dict[str, Any]] = {}
     if isinstance(sums, Bins):
         fine = sums.coarsen(rule)
         start = np.arange(fine.size + 1)
         number = str(fine.size)
         is_offered = isinstance(rule, EqualWidth) and rule.n in offered(rule)
-        kind = "width" if is_offered else "given"
-        rules[kind] = {number: _bins_of(Groups(fine.edges, start), fine, start, level)}
+        cut = "width" if is_offered else "given"
+        rules[cut] = {number: _bins_of(Groups(fine.edges, start), fine, start, level)}
         axes = _axes(fine, fine, level)
     else:
         groups = _offered_groups(sums, rule)
-        kind = _kind(rule)
+        cut = _cut(rule)
         number = str(rule.n_requested)
-        if kind == "given":
-            (number,) = groups[kind]
+        if cut == "given":
+            (number,) = groups[cut]
         starts = [group.start for by_number in groups.values() for group in by_number.values()]
         start = np.unique(np.concatenate(starts))
         fine = Bins.from_cells(sums, Groups(start.astype(np.float64), start))
@@ -120,18 +140,18 @@ def explorer(
         is_pooled = sums.size > _MANY  # scores, then, are pooled before a band is computed
         if is_pooled:
             pooled = pool_runs(sums, start[:-1])
-        for group_kind, by_number in groups.items():
-            rules[group_kind] = {}
+        for offered_cut, by_number in groups.items():
+            rules[offered_cut] = {}
             for n, group in by_number.items():
                 first = np.searchsorted(start, group.start) if is_pooled else group.start
                 limits = _bins_of(group, fine, start, level)
-                rules[group_kind][n] = limits | _band_of(pooled, first, level)
+                rules[offered_cut][n] = limits | _band_of(pooled, first, level)
         axes = _axes(sums, Bins.from_cells(sums, EqualMass(10).group(sums)), level)
-    return Explorer(name, **_sums(fine), rules=rules, rule=kind, bins=number, **axes, **words)
+    return Explorer(name, **_sums(fine), rules=rules, rule=cut, bins=number, **axes, **words)
 
 
-def _kind(rule: BinRule) -> str:
-    """The kind under which the page offers the requested bins."""
+def _cut(rule: BinRule) -> str:
+    """How the page cuts the requested bins: by 'width', 'mass', or as 'given'."""
     if isinstance(rule, EqualWidth | EqualMass) and rule.n in offered(rule):
         return "mass" if isinstance(rule, EqualMass) else "width"
     return "given"
@@ -144,7 +164,7 @@ def _offered_groups(cells: Cells, rule: BinRule) -> dict[str, dict[str, Groups]]
         "width": {str(n): EqualWidth(n).group(cells) for n in numbers},
         "mass": {str(n): EqualMass(n).group(cells) for n in numbers},
     }
-    if _kind(rule) == "given":
+    if _cut(rule) == "given":
         given = rule.group(cells)
         groups["given"] = {str(given.start.size - 1): given}
     return groups

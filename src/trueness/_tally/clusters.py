@@ -16,7 +16,9 @@ from trueness._tally.row_sums import cells_of_rows
 from trueness.errors import FewClustersWarning, InputError, warn
 from trueness.typing import Floats, Ints
 
-FEW_CLUSTERS = 20  # with fewer clusters of equal size, tests at 0.1 rejected 0.2 of calibrated data sets in simulations
+# With fewer clusters of equal size, tests at 0.1 rejected 0.2 of calibrated data sets in
+# simulations.
+FEW_CLUSTERS = 20
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,9 @@ def warn_few_clusters(cluster: Ints, weight: Floats | None, what: str = "cluster
     if effective < FEW_CLUSTERS:
         worth = f"{effective:.1f} of equal {'size' if weight is None else 'weight'}"
         warn(
-            f"There are {int(cluster.max()) + 1:,} {what}, worth {worth}. Below {FEW_CLUSTERS} the level may not be "
-            "kept: for rare events, tests at 0.1 rejected 0.22 of calibrated data sets in simulations.",
+            f"There are {int(cluster.max()) + 1:,} {what}, worth {worth}. Below {FEW_CLUSTERS} the "
+            "level may not be kept: for rare events, tests at 0.1 rejected 0.22 of calibrated data "
+            "sets in simulations.",
             FewClustersWarning,
         )
 
@@ -166,7 +169,7 @@ def rank_by_sum(code: Ints, values: NDArray[np.uint64]) -> Ints:
 
 
 def codes_by_content(top: Sample, cluster: Ints) -> Ints:
-    """Number the clusters by their content, so that results for a seed do not depend on cluster names.
+    """Number clusters by their content, so that results for a seed do not depend on names.
 
     Of weights the order counts, not the unit. Clusters of equal content may be swapped.
     """

@@ -1,4 +1,4 @@
-"""`GridCells`: the sums of the rows in each cell of a fixed grid, and the pass over the rows that makes them."""
+"""`GridCells`: sums of the rows in each cell of a fixed grid, and the pass that makes them."""
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
@@ -205,7 +205,10 @@ class GridCells:
         return cls(cell[first], count, np.column_stack(extremes), table, None, None)
 
     def settled(self) -> "GridCells":
-        """The same sums as one pass over the rows has them: floats, where whole weights sum to too much."""
+        """The same sums as one pass over the rows has them.
+
+        They are floats where whole weights sum to too much.
+        """
         within = self.squares is None or self.table is None or self.weight.sum() < MOST_WHOLE
         if within:
             return self
@@ -248,7 +251,7 @@ def grid_of_rows(sample: Sample) -> GridCells:
 
 
 class PlacedCells(NamedTuple):
-    """The sums of unweighted rows in many places, by place and cell: one sort serves all of them."""
+    """The sums of unweighted rows in many places, by place and cell, from a single sort."""
 
     key: Ints
     """GRID_CELLS times the place plus the cell, ascending."""
@@ -262,19 +265,18 @@ class PlacedCells(NamedTuple):
         p = np.add(sample.p, 0.0, dtype=np.float64)  # -0.0 and 0.0 are one score
         label = np.asarray(sample.y).astype(np.int64)
         key = places.astype(np.int64) * GRID_CELLS + cell_of(p)
-        order = np.argsort(2 * key + label, kind="stable")
+        both, order = _sorted(2 * key + label)
         p = p[order]
-        label = label[order]
-        key = key[order]
+        key = both >> 1
         is_new = np.diff(key, prepend=-1) != 0
-        row = np.cumsum(is_new) - 1
-        first = np.flatnonzero(is_new | (np.diff(label, prepend=-1) != 0))
-        table = np.zeros((row[-1] + 1 if row.size else 0, 2, 5), dtype=np.int64)
+        start = np.flatnonzero(is_new)
+        first = np.flatnonzero(np.diff(both, prepend=-1))
+        table = np.zeros((start.size, 2, 5), dtype=np.int64)
+        of_label = 2 * (np.cumsum(is_new)[first] - 1) + (both[first] & 1)
         columns = [np.ones(p.size), *parts(p), *square_parts(p)]
         for column, values in enumerate(columns):
             sums = np.add.reduceat(values.astype(np.int64), first) if first.size else 0
-            table[row[first], label[first], column] = sums
-        start = np.flatnonzero(is_new)
+            table.reshape(-1, 5)[of_label, column] = sums
         ends = np.zeros((start.size, 2))
         if start.size:
             ends[:, 0] = np.minimum.reduceat(p, start)
@@ -283,17 +285,21 @@ class PlacedCells(NamedTuple):
 
     def plus(self, other: "PlacedCells") -> "PlacedCells":
         """The sums of both."""
-        key = np.concatenate([self.key, other.key])
-        order = np.argsort(key, kind="stable")
-        key = key[order]
-        start = np.flatnonzero(np.diff(key, prepend=-1))
-        table = np.concatenate([self.table, other.table])[order]
-        ends = np.concatenate([self.ends, other.ends])[order]
-        low = np.minimum.reduceat(ends[:, 0], start)
-        high = np.maximum.reduceat(ends[:, 1], start)
-        return PlacedCells(
-            key[start], np.add.reduceat(table, start, axis=0), np.column_stack([low, high])
-        )
+        key, order = _sorted(np.concatenate([self.key, other.key]))
+        is_new = np.diff(key, prepend=-1) != 0
+        row = np.empty(key.size, dtype=np.int64)
+        row[order] = np.cumsum(is_new) - 1
+        here, there = np.split(row, [self.key.size])
+        size = int(is_new.sum())
+        # No array of both tables is made, which would take longer than the rest.
+        table = np.zeros((size, 2, 5), dtype=np.int64)
+        table[here] = self.table
+        table[there] += other.table
+        ends = _no_ends(size)
+        ends[here] = self.ends
+        ends[there, 0] = np.minimum(ends[there, 0], other.ends[:, 0])
+        ends[there, 1] = np.maximum(ends[there, 1], other.ends[:, 1])
+        return PlacedCells(key[is_new], table, ends)
 
     def grids(self) -> Iterator[tuple[int, GridCells]]:
         """The sums of each place."""
@@ -306,6 +312,18 @@ class PlacedCells(NamedTuple):
             rows = slice(low, high)
             grid = GridCells(cell[rows], count[rows], self.ends[rows], self.table[rows])
             yield int(place[low]), grid
+
+
+def _sorted(key: Ints) -> tuple[Ints, Ints]:
+    """Numbers ≥ 0 in ascending order, and the place at which each was."""
+    bits = key.size.bit_length()
+    if key.size == 0 or int(key.max()).bit_length() + bits > 63:
+        order = np.argsort(key, kind="stable")
+        return key[order], order
+    # Sorting numbers is ten times as fast as sorting their places.
+    packed = key << bits | np.arange(key.size)
+    packed.sort()
+    return packed >> bits, packed & ((1 << bits) - 1)
 
 
 def _no_ends(size: int) -> Floats:

@@ -72,6 +72,6 @@ def read_statements(files: Sequence[str], about: Mapping[str, Any]) -> Stated:
         raise InputError(option, "must be given once: each model needs a state of its own")
     (model,) = rows.choice.models
     with rows.about(model) as warned:
-        events = rows.arguments(model).y_true
+        events: Any = rows.arguments(model).y_true
     warning(*warned)
     return Stated(events, {name: rows.columns.groups[name] for name in keys})

@@ -23,7 +23,7 @@ def quantiles(
     cluster: ArrayLike | None = None,
     seed: Seed = 0,
 ) -> Events:
-    r"""Quantile forecasts: the statement of level :math:`\tau` is that the outcome is at most the quantile.
+    r"""Quantile forecasts: at level :math:`\tau`, the outcome is at most the quantile.
 
     Parameters
     ----------

@@ -54,7 +54,8 @@ class ScalingBinning(base.Calibrator):
     -----
     With :math:`g` the map and :math:`I_b` the bins, all scores with :math:`g(s) \in I_b` get
 
-    .. math:: \mu_b = \frac{\sum_{i:\, g(s_i) \in I_b} w_i \, g(s_i)}{\sum_{i:\, g(s_i) \in I_b} w_i} .
+    .. math:: \mu_b = \frac{\sum_{i:\, g(s_i) \in I_b} w_i \, g(s_i)}
+       {\sum_{i:\, g(s_i) \in I_b} w_i} .
 
     A bin without rows of the last third gets the mean of the rows that defined it. Weights are
     repetitions with ``split="none"``; with thirds, a weighted row is not divided.
@@ -146,7 +147,7 @@ class ScalingBinning(base.Calibrator):
         )
 
     def _cuts(self, rows: CalibrationSet) -> Cuts:
-        """The bins of UMD, with the sums of the scores inside them in place of those of the labels."""
+        """The bins of UMD, with the sums of the scores in place of those of the labels."""
         if rows.w is not None and (rows.w != np.floor(rows.w)).any():
             raise InputError(
                 "sample_weight", "must be whole numbers for `bins='umd'`, which cuts at ranks"
@@ -162,12 +163,12 @@ class ScalingBinning(base.Calibrator):
         return rank_cuts(scores, min(int(self.n_bins), bin_limit))
 
     def _scaled(self, p: Any) -> Floats:
-        return np.asarray(p if self.scaler_ is None else self.scaler_._formula()(p), np.float64)
+        scaled = p if self.scaler_ is None else self.scaler_._formula()(p)
+        return np.asarray(scaled, np.float64)
 
     def _formula(self) -> Steps:
-        return Steps(
-            self.edges_, self.values_, None if self.scaler_ is None else self.scaler_._formula()
-        )
+        scaler = None if self.scaler_ is None else self.scaler_._formula()
+        return Steps(self.edges_, self.values_, scaler)
 
 
 def _sums(rows: CalibrationSet, edges: Floats) -> tuple[Floats, Floats]:

@@ -26,7 +26,7 @@ _GAP = re.compile(r"\S {2,}\S")
 
 
 # As rows say it that were read from a matrix of two columns.
-_TWO_COLUMNS = re.compile(r"The (two|larger of the two) columns of scores .*?\.(?= |$)")
+_TWO_COLUMNS = re.compile(r"The two columns of scores are one binary problem: .*?\.(?= |$)")
 
 
 def with_two_columns(sentence: str, note: str) -> str:

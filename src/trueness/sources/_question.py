@@ -1,4 +1,4 @@
-"""The arguments of a scan: which columns, which view of them, and what to do with missing values."""
+"""The arguments of a scan: which columns, which view of them, and how to treat missing values."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -116,7 +116,10 @@ def _checked_view(kind: Kind | None, scores: tuple[str, ...], *, binary: bool) -
     view: View = check_kind("classwise" if kind is None else kind)
     if kind == "multilabel":
         demand = "must not be 'multilabel' here, where there is one column of labels"
-        remedy = "Scan one label at a time; `trueness.ece` and the other measures take columns of labels."
+        remedy = (
+            "Scan one label at a time; `trueness.ece` and the other measures take columns of "
+            "labels."
+        )
         raise InputError("kind", demand, remedy=remedy)
     if not binary:
         return view

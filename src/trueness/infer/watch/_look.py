@@ -173,20 +173,20 @@ def _read_rows(
             keys = column_names
         parts = crossed.parts or tuple((name,) for name in crossed.values)
         named = _Names(crossed.values, crossed.is_text, keys, parts if keys else ())
-    largest = 1.0
+    heaviest = 1.0
     size = w
     if isinstance(data, Events) and data.kind == "horizon" and data.weight is not None:
         # A power of a ratio has a mean of at most 1 if it is at most 1. Weights of censoring depend
         # on the labels, so that a cluster is as large as its rows are many.
-        largest = data.largest_weight
+        heaviest = data.largest_weight
         size = np.ones(y.size)
-    shares: _Shares = (1 / largest, 1 / largest)
+    shares: _Shares = (1 / heaviest, 1 / heaviest)
     if cluster is not None:
         assert evidence.position is not None
         names = cluster_column(data, cluster, y.size + evidence.dropped)
         clusters = cluster_codes(names, evidence.position, least=1)
         inside = clusters * (code.max() + 1) + code
-        shares = (_share(clusters, size) / largest, _share(inside, size) / largest)
+        shares = (_share(clusters, size) / heaviest, _share(inside, size) / heaviest)
     return _piece(np.stack([p, w, w * y]), code, named, eps, shares, False)
 
 
