@@ -67,6 +67,16 @@ def quoted(name: str) -> str:
     return f"“{shorten(visible(name))}”"
 
 
+def capitalized(text: str) -> str:
+    """Text with a capital first letter; the others stay as they are."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def uncapitalized(text: str) -> str:
+    """Text with a small first letter; the others stay as they are."""
+    return f"{text[:1].lower()}{text[1:]}"
+
+
 def display_width(text: str) -> int:
     r"""Columns that a terminal gives to the text: two for wide letters, none for combining marks.
 
