@@ -53,18 +53,24 @@ def answers(files: tuple[str, ...], output: str | None, **options: Any) -> None:
     )
 
 
-def paired_rows(request: Request) -> Rows:
-    """The answers of each model to the same questions in the same epochs, each with its own labels."""
+def paired_rows(request: Request, *, only_first_needs_confidence: bool = False) -> Rows:
+    """The answers of each model to the same questions in the same epochs, each with its own labels.
+
+    If only the first model needs confidences, those of the others are not read.
+    """
     import numpy as np
 
     from trueness.sources._eval_log import objects
     from trueness.sources._files import expand_paths
     from trueness.sources._numpy import Arrays
 
-    tables = [read_logs(request, [name], "input") for name in expand_paths(request.files)]
+    files = expand_paths(request.files)
+    if only_first_needs_confidence:
+        tables = _tables_of_route(request, files)
+    else:
+        tables = [read_logs(request, [name], "input") for name in files]
     note(*(table.note for table in tables))
-    models = [set(table.answers.model.tolist()) for table in tables]
-    by_model = len(set.union(*models)) > 1 and all(models)
+    by_model = _named_by_model(tables)
     whose = list[str]()
     rows = list[dict[str, Any]]()
     keys = list[tuple[str, str, int]]()
@@ -103,15 +109,45 @@ def paired_rows(request: Request) -> Rows:
         arrays |= {
             f"{one} {name}": np.array([row[one] for row in some]) for one in ("label", "confidence")
         }
-        note(f"{name}: confidence from {'; '.join(sorted({str(row['source']) for row in some}))}.")
+        sources = sorted({str(row["source"]) for row in some} - {""})
+        if sources:
+            note(f"{name}: confidence from {'; '.join(sources)}.")
     source = Arrays(" and ".join(table.name for table in tables), arrays)
-    own_columns = tuple(
-        Model(name, (f"confidence {name}",), label=f"label {name}") for name in names
-    )
+    own_columns = []
+    for i, name in enumerate(names):
+        is_scored = i == 0 or not only_first_needs_confidence
+        columns = (f"confidence {name}",) if is_scored else ()
+        own_columns.append(Model(name, columns, label=f"label {name}"))
     labels = [str(model.label) for model in own_columns]
-    choice = Choice(labels[0], own_columns, None, (), request.by, request.cluster or "question")
+    choice = Choice(
+        labels[0], tuple(own_columns), None, (), request.by, request.cluster or "question"
+    )
     read = source.read(labels, choice.numbers, choice.groups)
-    return Rows(read, choice, source, replace(request, files=())).validate()
+    rows_of_all = Rows(read, choice, source, replace(request, files=()))
+    return rows_of_all.validate(alike=not only_first_needs_confidence)
+
+
+def _named_by_model(tables: Sequence[Any]) -> bool:
+    """Whether answers are told apart by the model that logs name; else by the name of the file."""
+    models = [set(table.answers.model.tolist()) for table in tables]
+    return len(set.union(*models)) > 1 and all(models)
+
+
+def _tables_of_route(request: Request, files: Sequence[str]) -> list[Any]:
+    """The answers in each file; those of models other than the first file's need no confidence."""
+    tables = [read_logs(request, files[:1], "input")]
+    for name in files[1:]:
+        tables.append(read_logs(request, [name], "input", needs_confidence=False))
+    by_model = _named_by_model(tables)
+
+    def models_of(table: Any) -> set[str]:
+        return set(table.answers.model.tolist()) if by_model else {Path(table.name).stem}
+
+    cheap = models_of(tables[0])
+    for i, name in enumerate(files[1:], start=1):
+        if cheap & models_of(tables[i]):
+            tables[i] = read_logs(request, [name], "input")
+    return tables
 
 
 def _questions(

@@ -100,8 +100,10 @@ class Answers(Record):
         n = len(self.label)
         sources = sorted({str(one) for one in self.source.tolist()})
         lost = ", ".join(f"{reason}: {number:,}" for reason, number in self.missing.items())
-        lines = [
-            f"{n:,} answers to {len(set(self.question.tolist())):,} questions. Confidence: {'; '.join(sources)}."
-        ]
+        confidence = "No confidences were read."
+        if any(sources):
+            confidence = f"Confidence: {'; '.join(sources)}."
+        questions = len(set(self.question.tolist()))
+        lines = [f"{n:,} answers to {questions:,} questions. {confidence}"]
         lines += [f"Not counted: {lost}."] if lost else []
         return "\n".join([*lines, *self.notes])
