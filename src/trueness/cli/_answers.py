@@ -128,7 +128,7 @@ def paired_rows(request: Request, *, only_first_needs_confidence: bool = False) 
 
 
 def _named_by_model(tables: Sequence[Any]) -> bool:
-    """Whether answers are told apart by the model that logs name; else by the name of the file."""
+    """Whether the model that a log names tells answers apart; else the name of the file does."""
     models = [set(table.answers.model.tolist()) for table in tables]
     return len(set.union(*models)) > 1 and all(models)
 
