@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
+import numpy as np
+
 from trueness._assess.advice import OFF
 from trueness._report.answers import CLAUSES
 from trueness._report.commands import as_options, in_python
@@ -310,6 +312,30 @@ def worst_sentence(model: Model, table: Table) -> str:
     else:
         which = "no bin is"
     return f"{sentence}; {which} flagged."
+
+
+def coverage_caption(model: Model) -> str:
+    """What the first picture of intervals or quantiles shows; empty for other predictions."""
+    covered = model.coverage
+    if covered is None:
+        return ""
+    level = level_percent(covered.level)
+    if covered.stated.size == 1:
+        return (
+            "The share of outcomes inside the intervals, against what is stated: on the diagonal "
+            f"both are equal. Bar: {level} limits ({covered.method})."
+        )
+    caption = (
+        "The share of outcomes at most at each quantile, against the stated level: on the diagonal "
+        f"both are equal. Limits: {level}, for all levels together."
+    )
+    histogram = model.level_histogram
+    if histogram is None:
+        return caption
+    caption += " Below: levels of the outcomes among their quantiles (PIT)"
+    if np.isfinite(histogram.high).all():
+        return f"{caption}; all bars end inside the grey band {level} of the time if what is stated holds."
+    return f"{caption}, without limits since rows may depend on each other."
 
 
 def prior_shift_sentence(summary: Summary) -> str:

@@ -13,7 +13,13 @@ from typing import Any
 
 from trueness._report import document
 from trueness._report.answers import TERMS
-from trueness._report.charts import blocks_chart, curve_chart, reliability_chart, series_chart
+from trueness._report.charts import (
+    blocks_chart,
+    coverage_chart,
+    curve_chart,
+    reliability_chart,
+    series_chart,
+)
 from trueness._report.decisions import decision_chart, decision_sentences
 from trueness._report.figures import (
     meter,
@@ -129,7 +135,8 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         ],
         "heads": heads,
         "links": [(f"m{i}-{key}", heads[key]) for key in sections],
-        "overview": Markup(reliability_chart(model.picture, first)),
+        "overview": Markup(_overview(model)),
+        "statement": document.coverage_caption(model),
         "tables": {name: Markup(table.to_html()) for name, table in tables.items()},
         "tce": percentage(model.summary.tce),
         "tce_floor": ""
@@ -148,6 +155,13 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "fix": document.remedies_sentence(model),
         "guarantee": "" if fixes is None else document.guarantee_sentence(fixes),
     }
+
+
+def _overview(model: Model) -> str:
+    """The first picture: of intervals and quantiles, what was observed against what was stated."""
+    if model.coverage is not None:
+        return coverage_chart(model.coverage, model.level_histogram)
+    return reliability_chart(model.picture, model.explorers[0])
 
 
 def _unwrapped(text: str) -> str:
