@@ -199,6 +199,16 @@ class _Side(NamedTuple):
             mirrored=mirrored,
         )
 
+    def at(self, some: Ints) -> _Side:
+        """Those of some of the scores."""
+        return _Side(
+            k=self.k[some],
+            n=self.n[some],
+            p=self.p[some],
+            q=self.q[some],
+            mirrored=self.mirrored[some],
+        )
+
     def centre(self) -> Ints:
         """The last count that is no larger than its expectation."""
         # The rounded product marks the centre, as it does in SciPy.
@@ -243,7 +253,7 @@ class _Side(NamedTuple):
             missed = np.flatnonzero(too_far | too_near)
             if not missed.size:
                 break
-            some = _Side(*(column[missed] for column in self))
+            some = self.at(missed)
             if is_next_to_it:
                 end[missed] += np.where(too_far[missed], -1, 1)
             else:
@@ -266,7 +276,7 @@ class _Side(NamedTuple):
         odds = (self.n - x + 0.5) * self.p / np.maximum((x + 0.5) * self.q, _TINY)
         slope = np.maximum(np.log(np.maximum(odds, 1)), _LEAST_SLOPE)
         step = (self.log_likelihood(x) - bar) / slope
-        return np.clip(np.floor(x - step), -1, centre).astype(np.int64)
+        return np.asarray(np.clip(np.floor(x - step), -1, centre), np.int64)
 
     def _searched_far_end(self, bar: Floats, centre: Ints) -> Ints:
         """The end of the far tail by bisection."""

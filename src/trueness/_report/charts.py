@@ -499,12 +499,12 @@ def _levels_histogram(found: LevelHistogram, plane: _Plane) -> Iterable[str]:
         if known:
             words += f" (by chance {found.low[i]:.2f} to {found.high[i]:.2f})"
         top = y(found.density[i])
-        shape = {"x": left, "y": top, "width": max(0.5, right - left - 0.8), "height": base - top}
-        yield tag("rect", title(words), **shape, class_="bar")
+        wide = max(0.5, right - left - 0.8)
+        shown = title(words)
+        yield tag("rect", shown, x=left, y=top, width=wide, height=base - top, class_="bar")
         if known:
-            top, bottom = y(found.high[i]), y(found.low[i])
-            shape = {"x": left, "y": top, "width": right - left, "height": bottom - top}
-            yield tag("rect", **shape, class_="band")
+            top, tall = y(found.high[i]), y(found.low[i]) - y(found.high[i])
+            yield tag("rect", x=left, y=top, width=right - left, height=tall, class_="band")
     for density, text in ((0.0, ""), (1.0, "as stated")):
         at = y(density)
         kind = "diagonal" if density else "grid"

@@ -116,8 +116,8 @@ def paired_rows(request: Request, *, only_first_needs_confidence: bool = False) 
     own_columns = []
     for i, name in enumerate(names):
         is_scored = i == 0 or not only_first_needs_confidence
-        columns = (f"confidence {name}",) if is_scored else ()
-        own_columns.append(Model(name, columns, label=f"label {name}"))
+        scores = (f"confidence {name}",) if is_scored else ()
+        own_columns.append(Model(name, scores, label=f"label {name}"))
     labels = [str(model.label) for model in own_columns]
     choice = Choice(
         labels[0], tuple(own_columns), None, (), request.by, request.cluster or "question"
