@@ -197,7 +197,7 @@ def report() -> Schema:
     model = {
         "bins" if name == "picture" else name: schema
         for name, schema in described(records.Model).items()
-        if name not in ("explorers", "advice")
+        if name not in ("explorers", "coverage", "level_histogram", "advice")
     }
     panel = whole({"tests": ANY_OBJECT, "text": TEXT})
     model |= {"summary": ANY_OBJECT, "bins": ANY_OBJECT, "panel": or_null(panel)}

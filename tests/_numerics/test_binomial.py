@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
 from trueness._numerics.binomial import _at_most, _Side, binomial_rejections
 
@@ -102,6 +102,20 @@ def test_decisions_are_scipys_for_large_counts(alpha):
 )
 def test_decisions_are_scipys_for_any_counts_scores_and_level(n, share, scores, alpha):
     assert_decisions_are_scipys([(round(n * share), n, np.sort(scores))], alpha)
+
+
+def test_the_far_tail_ends_at_the_last_count_that_is_no_likelier():
+    rng = np.random.default_rng(0)
+    n = rng.integers(1, 300, 2_000)
+    p = rng.beta(0.3, 1, 2_000)  # many counts below one are expected: Newton's step misses there
+    k = np.minimum(n, np.floor(n * p).astype(int) + rng.integers(1, 9, 2_000))
+    above = k > n * p
+    n, p, k = n[above], p[above], k[above]
+    end, doubtful = _Side.of(k, n, p, np.zeros(n.size, bool)).far_end()
+    for i in np.flatnonzero(~doubtful):
+        counts = np.arange(np.floor(n[i] * p[i]) + 1)
+        is_in = binom.pmf(counts, n[i], p[i]) <= binom.pmf(k[i], n[i], p[i]) * (1 + 1e-7)
+        assert end[i] == is_in.sum() - 1
 
 
 @pytest.mark.parametrize("n_bins", [1, 20, 5_000])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import trueness as tn
+from trueness._text.numbers import percent
 
 LEVELS = np.array([0.1, 0.5, 0.9])
 Z = np.array([-1.2816, 0.0, 1.2816])
@@ -36,6 +37,71 @@ def test_the_picture_of_quantiles_has_a_point_for_each_level(rows):
     assert model["bins"]["score"] == pytest.approx(LEVELS)
     assert "times as far as stated" in model["answers"]["how_far"]["detail"]
     assert "quantile" in model["answers"]["where"]["detail"]
+
+
+def _first_picture(events, **options):
+    page = tn.report(events, intervals=False, **options).page()
+    return page[page.index('<figure class="overview">') : page.index('<div class="answers">')]
+
+
+def test_the_first_picture_of_intervals_is_their_coverage(rows):
+    x, y = rows
+    events = tn.events.interval(y, x - 1.2, x + 1.2, coverage=0.9)
+    covered = tn.assess(events).coverage
+    picture = _first_picture(events)
+    numbers = [percent(float(share[0])) for share in (covered.value, covered.low, covered.high)]
+    assert "stated 90 %, observed {} ({} to {})".format(*numbers) in picture
+    assert picture.count('class="point"') == 1
+    assert "stated coverage" in picture
+    assert "share of outcomes inside" in picture
+    assert "95 % limits (exact binomial)" in picture
+
+
+def test_intervals_of_several_coverages_keep_a_point_for_each(rows):
+    x, y = rows
+    stated = np.where(np.arange(600) % 2, 0.5, 0.9)
+    wide = np.where(stated > 0.6, 1.64, 0.67)
+    picture = _first_picture(tn.events.interval(y, x - wide, x + wide, coverage=stated))
+    assert 'class="chart reliability"' in picture
+    assert picture.count('class="point"') == 2
+
+
+def test_the_first_picture_of_quantiles_has_their_coverage_and_the_histogram_of_levels(rows):
+    x, y = rows
+    events = tn.events.quantiles(y, x[:, None] + 0.7 * Z, levels=LEVELS)
+    covered = tn.assess(events).coverage
+    histogram = tn.plot.LevelHistogramDisplay.from_events(events).histogram
+    picture = _first_picture(events)
+    for stated, value in zip(covered.stated, covered.value, strict=True):
+        assert f"stated {percent(stated)}, observed {percent(value)} (" in picture
+    assert picture.count('class="point"') == 3
+    assert picture.count('class="bar"') == 4
+    for density, low, high in zip(histogram.density, histogram.low, histogram.high, strict=True):
+        chance = f"(by chance {low:.2f} to {high:.2f})"
+        assert f"{density:.2f} times the stated share {chance}" in picture
+    assert "end inside the grey band 95 % of the time" in picture
+
+
+def test_the_histogram_of_levels_has_no_limits_for_dependent_rows(rows):
+    x, y = rows
+    events = tn.events.quantiles(
+        y, x[:, None] + 0.7 * Z, levels=LEVELS, cluster=np.arange(600) // 4
+    )
+    picture = _first_picture(events)
+    assert picture.count('class="bar"') == 4
+    assert 'class="band"' not in picture
+    assert "without limits since rows may depend on each other" in picture
+
+
+def test_many_levels_have_a_band_instead_of_bars(rows):
+    from scipy.stats import norm
+
+    x, y = rows
+    levels = np.arange(1, 20) / 20
+    events = tn.events.quantiles(y, x[:, None] + norm.ppf(levels), levels=levels)
+    picture = _first_picture(events)
+    assert picture.count('class="confidence"') == 1
+    assert 'class="error"' not in picture
 
 
 @pytest.mark.slow

@@ -89,3 +89,45 @@ def test_files_of_any_json_are_not_paired_by_the_numbers_of_their_rows(fails, tm
     fields = ["--label-field", "ok", "--text-field", "text", "--confidence", "stated"]
     message = fails("route", "small.jsonl", "large.jsonl", *fields)
     assert "have no question and epoch in common. Of any JSON `--id-field` names" in message
+
+
+def _write_rows(folder, name, rows):
+    (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+
+
+NAMED = ["--label-field", "ok", "--confidence-field", "c", "--id-field", "id"]
+
+
+def test_only_the_log_of_the_cheap_model_needs_confidences(call, fails, tmp_path):
+    rng = np.random.default_rng(5)
+    c = rng.uniform(0.4, 1, 500).round(3)
+    small = rng.random(500) < c
+    large = rng.random(500) < 0.95
+    rows = [{"id": f"q{i}", "ok": bool(small[i]), "c": c[i]} for i in range(500)]
+    _write_rows(tmp_path, "small", rows)
+    rows = [{"id": f"q{i}", "ok": bool(large[i])} for i in rng.permutation(500)]
+    _write_rows(tmp_path, "large", rows)
+
+    result = call(
+        "route", "small.jsonl", "large.jsonl", *NAMED, "--loss", "0.05", "--format", "json"
+    )
+    expected = tn.route(small, c, large, loss=0.05, cluster=np.arange(500))
+    found = json.loads(result.stdout)["route"]
+    assert found["threshold"] == expected.threshold
+    for limit in ("value", "low", "high"):
+        assert found["difference"][limit] == pytest.approx(getattr(expected.difference, limit))
+    assert "large: confidence from" not in result.stderr
+    assert "large.jsonl has no field 'c'" in fails("compare", "small.jsonl", "large.jsonl", *NAMED)
+    assert "large.jsonl has no field 'c'" in fails("route", "large.jsonl", "small.jsonl", *NAMED)
+
+
+def test_answers_of_the_strong_model_count_with_and_without_a_confidence(call, tmp_path):
+    rng = np.random.default_rng(6)
+    c = rng.uniform(0.4, 1, 400).round(3)
+    rows = [{"id": f"q{i}", "ok": i % 3 > 0, "c": c[i]} for i in range(400)]
+    _write_rows(tmp_path, "small", rows)
+    for row in rows[::2]:
+        del row["c"]
+    _write_rows(tmp_path, "large", rows)
+    result = call("route", "small.jsonl", "large.jsonl", *NAMED, "--format", "json")
+    assert json.loads(result.stdout)["route"]["n"] == 400

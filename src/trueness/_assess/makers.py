@@ -19,6 +19,7 @@ from trueness._assess.statement import (
     coverage,
     decisive_test,
     in_own_words,
+    level_histogram,
     refuse_asymmetric,
     with_statement,
 )
@@ -563,6 +564,7 @@ MAKERS: Mapping[str, Callable[..., Any]] = {
     "remedies": remedies,
     "advice": advice,
     "coverage": coverage,
+    "level_histogram": level_histogram,
 }
 
 

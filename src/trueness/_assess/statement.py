@@ -4,11 +4,20 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from trueness._assess.asked import Asked
+from trueness._tally.events import are_ranges
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError, quietly
-from trueness.infer.limits._coverage import coverage_of
+from trueness.infer.limits._coverage import coverage_of, level_histogram_of
 from trueness.infer.test._quantiles import gaps_of
-from trueness.results import Advice, Coverage, Estimate, Segments, Slices, Verdict
+from trueness.results import (
+    Advice,
+    Coverage,
+    Estimate,
+    LevelHistogram,
+    Segments,
+    Slices,
+    Verdict,
+)
 from trueness.results._statements import KINDS, Statement, adjust_in_words
 
 Parts = TypeVar("Parts", Segments, Slices)
@@ -19,6 +28,20 @@ ASYMMETRIC = ("observed_expected", "intercept")
 def coverage(a: Asked) -> Coverage | None:
     """The coverage of intervals or quantiles; None for anything else."""
     return coverage_of(a.view("confidence"), a.level)
+
+
+def level_histogram(a: Asked) -> LevelHistogram | None:
+    """The histogram of the levels of outcomes among their quantiles; None for anything else."""
+    evidence = a.view("confidence")
+    if evidence.events is None or evidence.events.kind != "quantiles":
+        return None
+    return level_histogram_of(evidence, a.level)
+
+
+def has_one_statement(evidence: Evidence) -> bool:
+    """Whether all rows are intervals of one coverage, or quantiles of the same levels."""
+    events = evidence.events
+    return events is not None and are_ranges(events) and events.levels is not None
 
 
 def decisive_test(evidence: Evidence) -> dict[str, Any]:

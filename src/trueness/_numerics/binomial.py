@@ -29,9 +29,13 @@ from trueness import _kernels
 from trueness.typing import Bools, Floats, Ints
 
 _TOLERANCE = math.log1p(1e-7)
-_BLOCK = 32
+_BLOCKS = (48, 8)
+"""Scores from one tested score to the next, first and where that leaves some undecided."""
 MOST_OUTCOMES = 1 << 14
 """Most outcomes of one table."""
+# Where the log-likelihood is flat, or a rate is 0, a step of Newton's stays finite.
+_LEAST_SLOPE = 1e-3
+_TINY = 1e-300
 # A tail of less than e to the minus this is left out of a table: less than the rounding of a
 # distribution function.
 _TAIL = 40.0
@@ -74,6 +78,7 @@ def binomial_rejections(
     k, n, starts = (np.asarray(numbers, np.int64) for numbers in (k, n, starts))
     margin = _margin(n, alpha)
     ends = np.append(starts[1:], scores.size)
+    rest = _stirling_rest(n) - _stirling_rest(k) - _stirling_rest(n - k)
 
     def stage(index: Ints) -> Ints:
         """Codes from the first score of a bin to the last.
@@ -84,7 +89,7 @@ def binomial_rejections(
         above = p * n > k
         side = _Side.of(k, n, p, above)
         near = side.near()
-        nearness = (near + side.most_far() >= alpha - margin).astype(np.int8) + (
+        nearness = (near + side.most_far(rest) >= alpha - margin).astype(np.int8) + (
             near > alpha + margin
         )
         return np.where(p * n == k, 2, np.where(above, 4 - nearness, nearness))
@@ -96,7 +101,8 @@ def binomial_rejections(
     rejected = np.repeat(np.tile([True, False, False, False, True], n.size), sizes)
     open_ = np.flatnonzero(np.repeat(np.tile([False, True, False, True, False], n.size), sizes))
     run = np.repeat(np.arange(2 * n.size), sizes.reshape(-1, 5)[:, 1::2].ravel())
-    rejected[open_] = _tested_in_blocks(run, k[run // 2], n[run // 2], scores[open_], alpha)
+    tested = _tested_in_blocks(run, k[run // 2], n[run // 2], scores[open_], alpha, _BLOCKS)
+    rejected[open_] = tested
     return rejected
 
 
@@ -114,54 +120,64 @@ def _first(low: Ints, high: Ints, holds: Callable[[Ints], Bools]) -> Ints:
     return low
 
 
-def _tested_in_blocks(run: Ints, k: Ints, n: Ints, p: Floats, alpha: float) -> Bools:
+def _tested_in_blocks(
+    run: Ints, k: Ints, n: Ints, p: Floats, alpha: float, blocks: tuple[int, ...]
+) -> Bools:
     """The decisions on runs of ascending scores, each on one side of its bin's rate.
 
     An odd number of a run means that it lies above the rate.
 
-    From one score in `_BLOCK` to the next, the near tail grows towards the rate, the far one has no
-    more outcomes at the outer score than at the inner, and each outcome is less likely at the
-    inner: where these bounds decide, the scores between are not tested.
+    From one tested score to the next, a block further, the near tail grows towards the rate, the
+    far one has no more outcomes at the outer score than at the inner, and each outcome is less
+    likely at the inner: where these bounds decide, the scores between are not tested. The others
+    are cut into smaller blocks.
     """
+    if not blocks:
+        side = _Side.of(k, n, p, p * n > k)
+        end, doubtful = side.far_end()
+        return _tested(k, p, side, side.near(), end, doubtful, alpha)
     chosen = np.diff(run, append=-1) != 0
     first = np.flatnonzero(np.diff(run, prepend=-1))
-    chosen |= (
-        np.arange(run.size) - np.repeat(first, np.diff(first, append=run.size))
-    ) % _BLOCK == 0
-    ends_of_runs = np.flatnonzero(chosen)
-    side = _Side.of(k[ends_of_runs], n[ends_of_runs], p[ends_of_runs], run[ends_of_runs] % 2 == 1)
+    place = np.arange(run.size) - np.repeat(first, np.diff(first, append=run.size))
+    chosen |= place % blocks[0] == 0
+    ends = np.flatnonzero(chosen)
+    side = _Side.of(k[ends], n[ends], p[ends], run[ends] % 2 == 1)
     (end, doubtful), near = side.far_end(), side.near()
-    pair = np.flatnonzero(np.diff(run[ends_of_runs]) == 0)
-    above = run[ends_of_runs][pair] % 2
+    pair = np.flatnonzero(np.diff(run[ends]) == 0)
+    above = run[ends][pair] % 2
     rows = side.n[pair]
     outer = pair + above
     inner = pair + 1 - above
     margin = _margin(rows, alpha)
     lowest = near[outer] + _at_most(end[outer] - doubtful[outer], rows, side.q[inner])
     highest = near[inner] + _at_most(end[inner] + doubtful[inner], rows, side.q[outer])
-    between = np.full(ends_of_runs.size, -1, np.int8)  # to be tested
+    between = np.full(ends.size, -1, np.int8)  # to be tested
     between[pair] = np.where(highest < alpha - margin, 1, np.where(lowest > alpha + margin, 0, -1))
     decided = between[np.cumsum(chosen) - 1]
-    decided[ends_of_runs] = -1
+    decided[ends] = _tested(k[ends], p[ends], side, near, end, doubtful, alpha)
     open_ = np.flatnonzero(decided < 0)
-    decided[open_] = _tested(k[open_], n[open_], p[open_], alpha)
+    if open_.size:
+        decided[open_] = _tested_in_blocks(
+            run[open_], k[open_], n[open_], p[open_], alpha, blocks[1:]
+        )
     return np.asarray(decided == 1)
 
 
-def _tested(k: Ints, n: Ints, p: Floats, alpha: float) -> Bools:
-    """The decision on each score.
+def _tested(
+    k: Ints, p: Floats, side: _Side, near: Floats, end: Ints, doubtful: Bools, alpha: float
+) -> Bools:
+    """The decision on each score, given its near tail and the end of the far one.
 
     That of SciPy, once for each distinct case, where rounding might matter.
     """
-    side = _Side.of(k, n, p, p * n > k)
-    end, doubtful = side.far_end()
-    value = side.near() + _at_most(end, n, side.q)
+    value = near + _at_most(end, side.n, side.q)
     rejected = value < alpha
-    unsure = np.flatnonzero(doubtful | (np.abs(value - alpha) <= _margin(n, alpha)))
+    unsure = np.flatnonzero(doubtful | (np.abs(value - alpha) <= _margin(side.n, alpha)))
     if unsure.size:
         from scipy.stats import binomtest
 
-        cases, which = np.unique(np.column_stack([k, n, p])[unsure], axis=0, return_inverse=True)
+        cases = np.column_stack([k, side.n, p])[unsure]
+        cases, which = np.unique(cases, axis=0, return_inverse=True)
         pvalues = np.array(
             [binomtest(int(events), int(rows), rate).pvalue for events, rows, rate in cases]
         )
@@ -176,33 +192,49 @@ class _Side(NamedTuple):
     n: Ints
     p: Floats
     q: Floats
-    centre: Ints
+    mirrored: Bools
 
     @staticmethod
     def of(k: Ints, n: Ints, p: Floats, mirrored: Bools) -> _Side:
         """Mirror where the count lies below its expectation."""
         # 1 - p is exact from 1/2 on and near 1 below it: both rates keep their relative precision.
         q = 1.0 - p
-        # The rounded product marks the centre, as it does in SciPy.
-        expected = p * n
         return _Side(
             k=np.where(mirrored, n - k, k),
             n=np.broadcast_to(n, p.shape),
             p=np.where(mirrored, q, p),
             q=np.where(mirrored, p, q),
-            centre=np.where(mirrored, n - np.ceil(expected), np.floor(expected)).astype(np.int64),
+            mirrored=mirrored,
         )
+
+    def at(self, some: Ints) -> _Side:
+        """Those of some of the scores."""
+        return _Side(
+            k=self.k[some],
+            n=self.n[some],
+            p=self.p[some],
+            q=self.q[some],
+            mirrored=self.mirrored[some],
+        )
+
+    def centre(self) -> Ints:
+        """The last count that is no larger than its expectation."""
+        # The rounded product marks the centre, as it does in SciPy.
+        expected = np.where(self.mirrored, self.q, self.p) * self.n
+        below = np.where(self.mirrored, self.n - np.ceil(expected), np.floor(expected))
+        return below.astype(np.int64)
 
     def near(self) -> Floats:
         """Probability of ``k`` or more."""
         return np.asarray(betainc(self.k, self.n - self.k + 1, self.p))
 
-    def most_far(self) -> Floats:
-        """A bound on the probability of the far tail."""
+    def most_far(self, rest: Floats) -> Floats:
+        """A bound on the probability of the far tail; `rest` is the part of an atom free of the rate."""
         variance = np.where(self.p < 0.5, self.n * self.p * self.q, self.n / 4)
-        atom = np.exp(self.log_likelihood(self.k) + _stirling_rest(self.n))
+        others = self.n - self.k
+        deviance = _deviance(self.k, self.n * self.p) + _deviance(others, self.n * self.q)
         # With room for tolerance and rounding.
-        return np.asarray(1.001 * atom * np.sqrt(np.maximum(8 * variance, 1)))
+        return np.asarray(1.001 * np.exp(rest - deviance) * np.sqrt(np.maximum(8 * variance, 1)))
 
     def log_likelihood(self, x: Ints) -> Floats:
         """Logarithm of ``P(X = x)`` up to a term free of ``x``.
@@ -220,15 +252,44 @@ class _Side(NamedTuple):
         And whether rounding may err.
         """
         bar = self.log_likelihood(self.k) + _TOLERANCE
-        after = _first(
-            np.zeros_like(self.centre), self.centre + 1, lambda x: self.log_likelihood(x) > bar
-        )
-        end = after - 1
+        centre = self.centre()
+        end = self._guessed_far_end(bar, centre)
+        height, next_height = self._heights(end, bar)
+        for is_next_to_it in (True, False):
+            too_far = (end >= 0) & (height > 0)
+            too_near = (end < centre) & (next_height <= 0)
+            missed = np.flatnonzero(too_far | too_near)
+            if not missed.size:
+                break
+            some = self.at(missed)
+            if is_next_to_it:
+                end[missed] += np.where(too_far[missed], -1, 1)
+            else:
+                end[missed] = some._searched_far_end(bar[missed], centre[missed])
+            height[missed], next_height[missed] = some._heights(end[missed], bar[missed])
         error = _rounding(self.n)
-        height, next_height = (self.log_likelihood(x) - bar for x in (np.maximum(end, 0), after))
         doubtful_in = (end >= 0) & (np.abs(height) <= error)
-        doubtful_out = (end < self.centre) & (np.abs(next_height) <= error)
+        doubtful_out = (end < centre) & (np.abs(next_height) <= error)
         return end, doubtful_in | doubtful_out
+
+    def _heights(self, end: Ints, bar: Floats) -> tuple[Floats, Floats]:
+        """How far the log-likelihoods of a count and of the next one lie above a bar."""
+        height = self.log_likelihood(np.maximum(end, 0)) - bar
+        return height, self.log_likelihood(end + 1) - bar
+
+    def _guessed_far_end(self, bar: Floats, centre: Ints) -> Ints:
+        """Mostly the end of the far tail: the mirror image of ``k``, moved by one step of Newton's."""
+        mirror_image = np.floor(2 * (self.n * self.p)).astype(np.int64) - self.k
+        x = np.clip(mirror_image, 0, centre)
+        odds = (self.n - x + 0.5) * self.p / np.maximum((x + 0.5) * self.q, _TINY)
+        slope = np.maximum(np.log(np.maximum(odds, 1)), _LEAST_SLOPE)
+        step = (self.log_likelihood(x) - bar) / slope
+        return np.asarray(np.clip(np.floor(x - step), -1, centre), np.int64)
+
+    def _searched_far_end(self, bar: Floats, centre: Ints) -> Ints:
+        """The end of the far tail by bisection."""
+        after = _first(np.zeros_like(centre), centre + 1, lambda x: self.log_likelihood(x) > bar)
+        return after - 1
 
 
 def _at_most(x: Ints, n: Ints, q: Floats) -> Floats:
@@ -255,11 +316,14 @@ _SMALL_REST = gammaln(_SMALL + 1) - xlogy(_SMALL, _SMALL) + _SMALL
 
 def _log_poisson(x: Ints, mean: Floats) -> Floats:
     """Log-probability of a Poisson count, precise near the mean however large it is."""
+    return np.asarray(-_stirling_rest(x) - _deviance(x, mean))
+
+
+def _deviance(x: Ints, mean: Floats) -> Floats:
+    """``x log(x / mean) - x + mean``, free of cancellation."""
     mean = np.maximum(mean, 1e-288)  # any 64-bit count over it is still a float
     excess = x - mean
-    # x log(x / mean) - x + mean, free of cancellation.
-    deviance = xlog1py(x, excess / mean) - excess
-    return np.asarray(-_stirling_rest(x) - deviance)
+    return np.asarray(xlog1py(x, excess / mean) - excess)
 
 
 def _stirling_rest(x: Ints) -> Floats:

@@ -17,13 +17,16 @@ from trueness._text.numbers import (
     bin_name,
     count,
     level_percent,
+    linear_ticks,
     number,
     percent,
+    percent_tick,
     percents,
     signed,
     span,
+    zoomed_ends,
 )
-from trueness.results import Series
+from trueness.results import Coverage, LevelHistogram, Series
 from trueness.results._first_screen import Picture
 from trueness.results._page import Axes, Blocks, Explorer, FlexibleCurve
 from trueness.results._remedies import Course
@@ -429,6 +432,85 @@ def blocks_chart(blocks: Blocks, view: Explorer) -> str:
     inside.append(tag("g", "".join(boxes), class_="boxes"))
     label = f"Test-based reliability diagram of {len(blocks.n)} blocks"
     return svg(inside, _LABEL + 8, "blocks", "group", label)
+
+
+# Of quantiles at up to this number of levels, each has a point and a bar; with more, a band is
+# easier to read.
+_FEW_LEVELS = 12
+_LEVELS_HIGH = 110.0  # height of the histogram of levels
+
+
+def coverage_chart(found: Coverage, histogram: LevelHistogram | None) -> str:
+    """Observed shares against stated ones with their limits, and the histogram of levels, if any.
+
+    On the diagonal, both shares are equal.
+    """
+    low, high = 0.0, 1.0
+    if found.stated.size == 1:  # intervals state high levels: the rest of the square would be empty
+        low, high = zoomed_ends(min(found.low[0], found.stated[0]), 1.0)
+    ticks = linear_ticks(low, high)
+    axes = Axes("linear", low, high, tuple(ticks), tuple(map(percent_tick, ticks)), ())
+    plane = _Plane(axes)
+    x = [plane.x(value) for value in found.stated]
+    y, lower, upper = (
+        [plane.y(value) for value in column] for column in (found.value, found.low, found.high)
+    )
+    marks = []
+    if found.stated.size > _FEW_LEVELS:
+        marks.append(area(zip(x, lower, strict=True), zip(x, upper, strict=True), "confidence"))
+    if found.stated.size > 1:
+        marks.append(tag("polyline", points=path(zip(x, y, strict=True)), class_="curve"))
+    for i in range(found.stated.size):
+        words = (
+            f"stated {percent(float(found.stated[i]))}, observed {percent(float(found.value[i]))} "
+            f"({span(float(found.low[i]), float(found.high[i]), percent)})"
+        )
+        bar = ""
+        if found.stated.size <= _FEW_LEVELS:
+            bar = tag("line", x1=x[i], x2=x[i], y1=lower[i], y2=upper[i], class_="error")
+        marks.append(tag("g", bar + mark(x[i], y[i], _RADIUS, "") + title(words), class_="bin"))
+    if found.stated.size > 1:
+        names = ("stated level", "share of outcomes at most the quantile")
+    else:
+        names = ("stated coverage", "share of outcomes inside")
+    inside = [*_frame(plane, *names), tag("g", "".join(marks), class_="marks")]
+    tall = _LABEL + 8.0
+    if histogram is not None:
+        inside += _levels_histogram(histogram, plane)
+        tall = _BARS_TOP + _LEVELS_HIGH + 4
+    label = f"Observed against stated shares at {count(found.stated.size, 'level')}"
+    return svg(inside, tall, "coverage", "img", label)
+
+
+def _levels_histogram(found: LevelHistogram, plane: _Plane) -> Iterable[str]:
+    """Shares of outcomes between quantiles, as multiples of what is stated, and the band of chance."""
+    base = _BARS_TOP + _LEVELS_HIGH
+    known = bool(np.isfinite(found.high).all())
+    most = max(1.2, float(found.density.max()), float(found.high.max()) if known else 0.0)
+
+    def y(density: float) -> float:
+        return base - _LEVELS_HIGH * float(density) / most
+
+    for i in range(found.density.size):
+        left, right = plane.x(found.low_level[i]), plane.x(found.high_level[i])
+        words = (
+            f"between levels {percent(float(found.low_level[i]))} and "
+            f"{percent(float(found.high_level[i]))}: {found.density[i]:.2f} times the stated share"
+        )
+        if known:
+            words += f" (by chance {found.low[i]:.2f} to {found.high[i]:.2f})"
+        top = y(found.density[i])
+        wide = max(0.5, right - left - 0.8)
+        shown = title(words)
+        yield tag("rect", shown, x=left, y=top, width=wide, height=base - top, class_="bar")
+        if known:
+            top, tall = y(found.high[i]), y(found.low[i]) - y(found.high[i])
+            yield tag("rect", x=left, y=top, width=right - left, height=tall, class_="band")
+    for density, text in ((0.0, ""), (1.0, "as stated")):
+        at = y(density)
+        kind = "diagonal" if density else "grid"
+        yield tag("line", x1=_LEFT, x2=_LEFT + _SIZE, y1=at, y2=at, class_=kind)
+        yield tag("text", text, x=_LEFT - 7, y=at + 4, class_="tick", text_anchor="end")
 
 
 _NAMES = 12  # on the axis of a series

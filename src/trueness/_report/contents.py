@@ -27,6 +27,7 @@ from trueness._assess.page_summary import (
     validation_panel,
 )
 from trueness._assess.picture import first_picture
+from trueness._assess.statement import has_one_statement
 from trueness._assess.where import Grounds, where
 from trueness._level import Level
 from trueness._report.answers import answer_questions, conclusion, overall_conclusion
@@ -189,6 +190,8 @@ def _model(
         classes=classes,
         top_k=largest,
         explorers=page_explorers(data, classes, first, level, subject),
+        coverage=quietly(a.ask, "coverage") if has_one_statement(data) else None,
+        level_histogram=quietly(a.ask, "level_histogram"),
         notes=tuple(notes.sentences),
     )
     step()

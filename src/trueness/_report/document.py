@@ -328,6 +328,30 @@ def worst_sentence(model: Model, table: Table) -> str:
     return f"{sentence}; {flagged} of {count(len(lines), 'bin')} {verb} flagged."
 
 
+def coverage_caption(model: Model) -> str:
+    """What the first picture of intervals or quantiles shows; empty for other predictions."""
+    covered = model.coverage
+    if covered is None:
+        return ""
+    level = level_percent(covered.level)
+    if covered.stated.size == 1:
+        return (
+            "The share of outcomes inside the intervals, against what is stated: on the diagonal "
+            f"both are equal. Bar: {level} limits ({covered.method})."
+        )
+    caption = (
+        "The share of outcomes at most at each quantile, against the stated level: on the diagonal "
+        f"both are equal. Limits: {level}, for all levels together."
+    )
+    histogram = model.level_histogram
+    if histogram is None:
+        return caption
+    caption += " Below: levels of the outcomes among their quantiles (PIT)"
+    if np.isfinite(histogram.high).all():
+        return f"{caption}; all bars end inside the grey band {level} of the time if what is stated holds."
+    return f"{caption}, without limits since rows may depend on each other."
+
+
 def prior_shift_sentence(summary: Summary) -> str:
     """What re-weighting or sampling of the classes left, and what undoes it.
 

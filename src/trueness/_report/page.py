@@ -13,7 +13,13 @@ from typing import Any
 
 from trueness._report import document
 from trueness._report.answers import TERMS
-from trueness._report.charts import blocks_chart, curve_chart, reliability_chart, series_chart
+from trueness._report.charts import (
+    blocks_chart,
+    coverage_chart,
+    curve_chart,
+    reliability_chart,
+    series_chart,
+)
 from trueness._report.decisions import decision_chart, decision_sentences
 from trueness._report.figures import (
     meter,
@@ -140,7 +146,8 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "answers": answers,
         "heads": heads,
         "links": [(f"m{i}-{key}", heads[key]) for key in sections],
-        "overview": Markup(reliability_chart(model.picture, first)),
+        "overview": Markup(_overview(model)),
+        "statement": document.coverage_caption(model),
         "tables": _in_html(tables),
         "tce": percentage(model.summary.tce),
         "tce_floor": _tce_floor(model),
@@ -164,6 +171,13 @@ def _tce_floor(model: Model) -> str:
     if estimate is None or math.isnan(estimate.floor):
         return ""
     return f"; of a calibrated model, about {percentage(estimate.floor)}"
+
+
+def _overview(model: Model) -> str:
+    """The first picture: of intervals and quantiles, what was observed against what was stated."""
+    if model.coverage is not None:
+        return coverage_chart(model.coverage, model.level_histogram)
+    return reliability_chart(model.picture, model.explorers[0])
 
 
 def _unwrapped(text: str) -> str:

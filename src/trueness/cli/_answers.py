@@ -48,15 +48,22 @@ def answers(files: tuple[str, ...], output: str | None, **options: Any) -> None:
     )
 
 
-def paired_rows(request: Request) -> Rows:
-    """The answers of each model to the same questions and epochs, each with its own labels."""
+def paired_rows(request: Request, *, only_first_needs_confidence: bool = False) -> Rows:
+    """The answers of each model to the same questions and epochs, each with its own labels.
+
+    If only the first model needs confidences, those of the others are not read.
+    """
     import numpy as np
 
     from trueness.sources._eval_log import objects
     from trueness.sources._files import expand_paths
     from trueness.sources._numpy import Arrays
 
-    tables = [read_logs(request, [name], "input") for name in expand_paths(request.files)]
+    files = expand_paths(request.files)
+    if only_first_needs_confidence:
+        tables = _tables_of_route(request, files)
+    else:
+        tables = [read_logs(request, [name], "input") for name in files]
     note(*(table.note for table in tables))
     logs = [_answers(table) for table in tables]
     models = _models(tables, logs)
@@ -87,19 +94,43 @@ def paired_rows(request: Request) -> Rows:
     for name, model_answers in by_model.items():
         for column in ("label", "confidence"):
             arrays[f"{column} {name}"] = np.array([answer[column] for answer in model_answers])
-        sources = sorted({str(answer["source"]) for answer in model_answers})
-        note(f"{name}: confidence from {'; '.join(sources)}.")
+        sources = sorted({str(answer["source"]) for answer in model_answers} - {""})
+        if sources:
+            note(f"{name}: confidence from {'; '.join(sources)}.")
     source = Arrays(" and ".join(table.name for table in tables), arrays)
-    columns = tuple(Model(name, (f"confidence {name}",), label=f"label {name}") for name in names)
+    columns = list[Model]()
+    for name in names:
+        scores: tuple[str, ...] = (f"confidence {name}",)
+        if only_first_needs_confidence and columns:
+            scores = ()
+        columns.append(Model(name, scores, label=f"label {name}"))
     choice = Choice(
         label=str(columns[0].label),
-        models=columns,
+        models=tuple(columns),
         weight=None,
         by=request.by,
         cluster=request.cluster or "question",
     )
     read = source.read(list(choice.labels), choice.numbers, choice.groups)
-    return Rows(read, choice, source, replace(request, files=())).validate()
+    rows = Rows(read, choice, source, replace(request, files=()))
+    return rows.validate(alike=not only_first_needs_confidence)
+
+
+def _tables_of_route(request: Request, files: Sequence[str]) -> list[Any]:
+    """The answers in each file; those of models other than the first file's need no confidence."""
+    tables = [read_logs(request, files[:1], "input")]
+    for name in files[1:]:
+        tables.append(read_logs(request, [name], "input", needs_confidence=False))
+    is_named = _are_named_by_model(tables)
+
+    def models_of(table: Any) -> set[str]:
+        return set(table.answers.model.tolist()) if is_named else {Path(table.name).stem}
+
+    cheap = models_of(tables[0])
+    for i, name in enumerate(files[1:], start=1):
+        if cheap & models_of(tables[i]):
+            tables[i] = read_logs(request, [name], "input")
+    return tables
 
 
 def _answers(table: Any) -> list[dict[str, Any]]:
@@ -110,13 +141,18 @@ def _answers(table: Any) -> list[dict[str, Any]]:
 
 def _models(tables: Sequence[Any], logs: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
     """The model of each answer: the file's name unless logs name several."""
-    models_by_log = [set(table.answers.model.tolist()) for table in tables]
-    is_named = len(set.union(*models_by_log)) > 1 and all(models_by_log)
+    is_named = _are_named_by_model(tables)
     models = list[str]()
     for table, log in zip(tables, logs, strict=True):
         stem = Path(table.name).stem
         models += [answer["model"] if is_named else stem for answer in log]
     return models
+
+
+def _are_named_by_model(tables: Sequence[Any]) -> bool:
+    """Whether the model that a log names tells answers apart; else the name of the file does."""
+    models_by_log = [set(table.answers.model.tolist()) for table in tables]
+    return len(set.union(*models_by_log)) > 1 and all(models_by_log)
 
 
 def _questions(

@@ -563,9 +563,11 @@ def uses_logs(request: Request) -> bool:
     return any(is_eval_log(file) for file in request.files)
 
 
-def read_logs(request: Request, files: Sequence[str], *more: str) -> Any:
+def read_logs(
+    request: Request, files: Sequence[str], *more: str, needs_confidence: bool = True
+) -> Any:
     """The answers of logs as a table, with the fields that options name and `more`."""
-    from trueness.sources._eval_log import AnswersTable, eval_log
+    from trueness.sources._eval_log import AnswersTable, LogRequest, read_answers
 
     fields = []
     for name in (*request.named, *more):
@@ -574,7 +576,13 @@ def read_logs(request: Request, files: Sequence[str], *more: str) -> Any:
     options = {name: getattr(request, name) for name in ("scorer", *LOG_FIELDS)}
     spelled = {name: f"--{name.replace('_', '-')}" for name in (*options, "confidence")}
     with reword_messages(wording(options=spelled)):
-        answers = eval_log(files, confidence=request.confidence or "auto", fields=fields, **options)
+        log_request = LogRequest(
+            confidence=request.confidence or "auto",
+            fields=fields,
+            needs_confidence=needs_confidence,
+            **options,
+        )
+        answers = read_answers(files, log_request)
     title = ", ".join(files[:3])
     if len(files) > 3:
         title = f"{title} and {len(files) - 3} more"

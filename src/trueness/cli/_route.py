@@ -71,12 +71,13 @@ def route(**options: Any) -> None:
     """From which confidence on a cheap model may answer instead of a strong one.
 
     The mix of both is shown to lose at most --loss of the strong model's accuracy. Two logs are
-    paired by question: the first is that of the cheap model.
+    paired by question: the first is that of the cheap model, the only one that needs confidences.
 
     \b
       trueness route rows.csv --cheap right_small --confidence c --strong right_large
       trueness route rows.csv --cheap a --confidence c --strong b --loss 0.02 --by topic
       trueness route small.eval large.eval --loss 0.01 --format json
+      trueness route small.jsonl large.jsonl --label-field ok --confidence-field c --id-field id
 
     Exit code 0: a threshold is certified. 1: none is. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
@@ -157,7 +158,7 @@ def _of_logs(request: Request, named: dict[str, Any]) -> _Rows:
     for name, column in named.items():
         if column is not None:
             raise InputError(f"--{name}", "is for tables: logs have their own labels")
-    rows = paired_rows(request)
+    rows = paired_rows(request, only_first_needs_confidence=True)
     models = rows.choice.models
     if len(models) != 2:
         demand = "must be the logs of two models, the cheap one first"

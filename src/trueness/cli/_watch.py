@@ -68,7 +68,7 @@ EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
     "Rows of a day that was counted: refuse, count in the present look, or leave out.",
     default="refuse",
 )
-@click.option("--again", is_flag=True, help="Count rows even if the same rows were counted before.")
+@click.option("--again", is_flag=True, help="Count rows even if the same rows came before.")
 @opt.text(
     "--replay",
     "Rebuild STATE from all files of a folder, such as stored sums, and say what changed.",
@@ -352,7 +352,7 @@ def _count(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> None:
     with reword_messages(words, name) as warned:
         notes = _enter(watch, unit, options)
     # A warning that repeats a note is for Python.
-    warning(*(message for message in warned if "were counted before" not in message), about=name)
+    warning(*(message for message in warned if "before and are skipped" not in message), about=name)
     for sentence in notes:
         note(f"{name}: {sentence}")
     if len(watch.history[""].position) == looks:

@@ -102,10 +102,11 @@ class Answers(Record):
         n = len(self.label)
         sources = sorted({str(source) for source in self.source.tolist()})
         lost = ", ".join(f"{reason}: {number:,}" for reason, number in self.missing.items())
-        lines = [
-            f"{n:,} answers to {len(set(self.question.tolist())):,} questions. Confidence: "
-            f"{'; '.join(sources)}."
-        ]
+        confidence = "No confidences were read."
+        if any(sources):
+            confidence = f"Confidence: {'; '.join(sources)}."
+        questions = len(set(self.question.tolist()))
+        lines = [f"{n:,} answers to {questions:,} questions. {confidence}"]
         if lost:
             lines.append(f"Not counted: {lost}.")
         return "\n".join([*lines, *self.notes])

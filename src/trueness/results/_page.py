@@ -341,6 +341,10 @@ class Model:
     top_k: tuple[Mapping[str, Any], ...] | None
     """By `k`: the confidence `interval` of the l2 error of the k largest scores, taken jointly."""
     explorers: tuple[Explorer, ...]
+    coverage: results.Coverage | None = None
+    """Of intervals of one coverage and of quantiles: stated and observed shares, the first picture."""
+    level_histogram: results.LevelHistogram | None = None
+    """The histogram of the levels of outcomes among their quantiles, below that picture."""
     notes: tuple[str, ...]
 
     @property
@@ -393,7 +397,8 @@ def as_json(contents: Contents) -> dict[str, Any]:
 
 def _model_json(data: dict[str, Any], model: Model) -> dict[str, Any]:
     """The fields of a model in the shape that the JSON has."""
-    del data["explorers"]  # only the page needs them
+    for name in ("explorers", "coverage", "level_histogram"):  # only the page needs them
+        del data[name]
     del data["advice"]  # the answers have it
     data["summary"] = _with_limits(data["summary"])
     ratio_low, ratio_high = json_ready(model.picture.ratio_limits)

@@ -224,3 +224,26 @@ def test_groups_roll_up():
     assert groups.roll_up(["app", "day"]).names == ("app", "day")
     with pytest.raises(tn.InputError, match=r"`by` must name different ones of \['day', 'app'\]"):
         groups.roll_up("region")
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_late_rows_that_were_left_out_are_not_called_counted(is_stored, tmp_path):
+    days = [rows_of(day, 200) for day in (1, 2, 3)]
+    watch = watched(*days[1:])
+    watch.update(groups_of(days[0]), time="day", late="drop")
+    if is_stored:
+        watch.save(tmp_path / "watch.json")
+        watch = tn.Watch.load(tmp_path / "watch.json")
+    with pytest.warns(tn.TruenessWarning) as warned:
+        watch.update(groups_of(*days[:2]), time="day", late="next")
+    left_out, counted = (
+        "200 rows of 2025-01-01 were left out",
+        "200 rows of 2025-01-02 were counted",
+    )
+    assert [sentence.split(" before")[0] for sentence in watch.notes] == [counted, left_out]
+    assert [str(one.message).split(" before")[0] for one in warned] == [counted, left_out]
+    assert watch.history[""].n.sum() == 400
+    watch.update(groups_of(days[0]), time="day", late="next", again=True)
+    assert watch.history[""].n.sum() == 600
+    with pytest.warns(tn.TruenessWarning, match="200 rows of 2025-01-01 were counted before"):
+        watch.update(groups_of(days[0]), time="day", late="next")

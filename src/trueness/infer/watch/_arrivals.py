@@ -60,6 +60,7 @@ class Memory:
 
     def __post_init__(self) -> None:
         self._position: dict[str, list[Position]] = {}
+        self._counted: set[str] = set()
         self._rows: dict[Position, int] = {}
         for batch in self.batches:
             self._note(batch)
@@ -67,6 +68,8 @@ class Memory:
     def _note(self, batch: Counted) -> None:
         self._position.setdefault(batch.digest, []).append(batch.position)
         self._rows[batch.position] = self._rows.get(batch.position, 0) + batch.rows
+        if batch.rows > 0:
+            self._counted.add(batch.digest)
 
     def keep(self, batch: Batch, *, is_counted: bool = True) -> None:
         """Remember a batch; of one that was left out, no row was counted."""
@@ -78,6 +81,11 @@ class Memory:
     def positions(self, batch: Batch) -> list[Position]:
         """Where the same sums were entered."""
         return self._position.get(batch.piece.digest, [])
+
+    def was_left_out(self, batch: Batch) -> bool:
+        """Whether the same sums were left out whenever they came."""
+        digest = batch.piece.digest
+        return digest in self._position and digest not in self._counted
 
     def rows_at(self, position: Position) -> int:
         """The rows that were entered for a position."""
@@ -96,6 +104,8 @@ class Arrivals:
     """Rows of earlier positions, which are left out."""
     repeated: list[Batch] = field(default_factory=list)
     """Counted before."""
+    ignored: list[Batch] = field(default_factory=list)
+    """Left out before."""
     similar: list[Batch] = field(default_factory=list)
     """Too small to say whether they were counted before: they are among the new ones."""
 
@@ -105,7 +115,8 @@ class Arrivals:
         is_known = batch.position in earlier or (bool(earlier) and batch.is_recognisable)
         if is_known and not again:
             counted = batch.position if batch.position in earlier else earlier[-1]
-            self.repeated.append(batch._replace(position=counted))
+            known = self.ignored if memory.was_left_out(batch) else self.repeated
+            known.append(batch._replace(position=counted))
         elif is_late:
             self.late.append(batch)
         else:
@@ -146,14 +157,21 @@ class Arrivals:
             )
 
     @property
+    def skipped(self) -> tuple[str, ...]:
+        """Sentences about rows that are skipped because they came before."""
+        sentences = []
+        for batches, fate in ((self.repeated, "counted"), (self.ignored, "left out")):
+            if batches:
+                which = in_words([batch.position for batch in batches])
+                sentences.append(
+                    f"{rows_of(batches)} of {which} were {fate} before and are skipped."
+                )
+        return tuple(sentences)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about rows that were skipped, late or left out."""
-        sentences = []
-        if self.repeated:
-            which = in_words([batch.position for batch in self.repeated])
-            sentences.append(
-                f"{rows_of(self.repeated)} of {which} were counted before and are skipped."
-            )
+        sentences = [*self.skipped]
         if self.similar:
             rows = rows_of(self.similar)
             sentences.append(

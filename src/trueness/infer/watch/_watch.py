@@ -274,9 +274,9 @@ class Watch:
             look, which keeps the promise because each row counts once; 'drop' leaves them out. The
             same rows as before are skipped in any case.
         again : bool, default False
-            Count rows even if the same rows were counted before. By default a look is skipped, with
-            a warning, if an earlier one has the same sums, and 1,000 rows (at three scores or more)
-            or 200 distinct scores.
+            Count rows even if the same rows were counted or left out before. By default a look is
+            skipped, with a warning, if an earlier one has the same sums, and 1,000 rows (at three
+            scores or more) or 200 distinct scores.
         cluster : array-like of shape (n,), optional
             A cluster name for each row; rows of one cluster may depend on each other.
         kind : {'classwise', 'confidence', 'top-label', 'multilabel'}, optional
@@ -370,8 +370,8 @@ class Watch:
         arrivals.decide(late, self._memory, again=again)
         entries = self._entries(arrivals, read)
         types = self._checked_names([piece for _, piece in entries])
-        if arrivals.repeated:
-            warn(f"{arrivals.notes[0]} `again=True` counts them.", TruenessWarning)
+        for sentence in arrivals.skipped:
+            warn(f"{sentence} `again=True` counts them.", TruenessWarning)
         self.notes = arrivals.notes
         for place, piece in entries:
             self._enter(place, piece)
