@@ -57,6 +57,14 @@ def benchmarks():
     }
 
 
+def test_install_lines_name_a_clone_or_its_address():
+    """No index has trueness: `pip install 'trueness[cli]'` fails."""
+    others = ["README.md", "CONTRIBUTING.md", "action.yml", "skills/trueness/SKILL.md"]
+    for file in (*PAGES, *DOCS.rglob("*.yml"), *(ROOT / other for other in others)):
+        text = file.read_text(encoding="utf-8")
+        assert not re.search(r"(install|default:) ['\"]?trueness(\[\w+\])?['\"`\n]", text), file
+
+
 def test_pages_have_commands_and_examples():
     assert sum(len(commands(page)) for page in PAGES) > 5
     assert len(EXAMPLES) > 1
@@ -322,7 +330,8 @@ def test_the_github_action_of_the_page_on_gates_runs_in_a_shell(tmp_path):
             text=True,
         )
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
-    assert (tmp_path / "installed").read_text() == "install trueness[cli]\n"
+    installed = "install trueness[cli] @ git+https://github.com/trueness/trueness\n"
+    assert (tmp_path / "installed").read_text() == installed
     assert (tmp_path / "report.html").stat().st_size > 10_000
     # The same gate stops a candidate that is regularised ten times as much.
     script = tmp_path / "score_candidate.py"
