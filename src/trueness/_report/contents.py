@@ -11,6 +11,7 @@ from trueness._assess.asked import Asked
 from trueness._assess.notes import Notes, collect_warnings
 from trueness._assess.page_decisions import decisions
 from trueness._assess.page_parts import (
+    note_on_map,
     page_clusters,
     page_comparison,
     page_explorers,
@@ -150,6 +151,12 @@ def _model(
         cluster_name=a.rows.labels.cluster or provenance.cluster_name,
     )
     tested = quietly(together.ask, "segments")
+    wanted = advise(a, decided, tested)
+    if parts is not None:
+        parts = replace(parts, notes=(*parts.notes, *note_on_map(together, tested, wanted)))
+    slices = page_slices(together)
+    if slices is not None:
+        slices = replace(slices, notes=(*slices.notes, *note_on_map(together, slices, wanted)))
     model = Model(
         name=name,
         verdict=conclusion(decided, name if len(subject.models) > 1 else ""),
@@ -162,9 +169,9 @@ def _model(
         panel=panel,
         curve=None if panel is None else calibration_curve(data, options),
         segments=parts,
-        slices=page_slices(together),
+        slices=slices,
         remedies=fixes,
-        advice=advise(a, decided, tested),
+        advice=wanted,
         decisions=decisions(
             data, summary, options, notes, top_label=top_label, answers=provenance.of_answers
         ),

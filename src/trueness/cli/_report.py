@@ -300,7 +300,8 @@ def _report_of_statements(rows: Rows, settings: dict[str, Any]) -> "Report":
             model.name: tn.assess(rows.arguments(model).y_true, by=by, cluster=rows.cluster, **how)
             for model in rows.choice.models
         }
-        origin = Provenance(rows.source, rows.choice.label, None, today(), {})
+        commands = {model.name: _command_of_statements(rows, model) for model in rows.choice.models}
+        origin = Provenance(rows.source, rows.choice.label, None, today(), commands)
         shown: Any = {name: settings[name] for name in ("intervals", "title")}
         result = report_assessments(models, origin=origin, progress=bar, **shown)
     warning(*dropped_message(rows.dropped, len(rows) + rows.dropped))
@@ -373,11 +374,49 @@ def _command(rows: Rows, model: Model) -> "Command | None":
         for name, value in named
         if value != getattr(Request, name)
     }
-    # Standard input cannot be read again.
-    files = tuple("rows.csv" if file == "-" else file for file in request.files)
     return Command(
-        files or demo,
+        _files_again(request) or demo,
         {option: value for option, value in options.items() if value is not None},
         ("--percent",) if request.percent else (),
         choice.cluster,
     )
+
+
+def _command_of_statements(rows: Rows, model: Model) -> "Command | None":
+    """The same for intervals and risks by a horizon; None for quantiles, which `fit` does not take."""
+    from trueness.results._page import Command  # loads what a page needs
+
+    stated = rows.choice.statements
+    if stated is None or stated.kind == "quantiles":
+        return None
+    if stated.kind == "interval":
+        lower, upper = stated.models[model.name]
+        options = {
+            "--outcome": stated.outcome,
+            "--lower": lower,
+            "--upper": upper,
+            "--coverage": _typed(stated.coverage),
+        }
+    else:
+        options = {
+            "--prob": model.columns[0],
+            "--followup": str(stated.followup),
+            "--event": stated.outcome,
+            "--horizon": _typed(stated.horizon),
+        }
+    request = rows.request
+    for name in ("input_format", "separator", "decimal", "missing"):
+        value = getattr(request, name)
+        if value != getattr(Request, name):
+            options[f"--{name.replace('_', '-')}"] = value
+    return Command(_files_again(request), options, cluster=rows.choice.cluster)
+
+
+def _typed(value: float) -> str:
+    """A number as one would type it, without loss."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def _files_again(request: Request) -> tuple[str, ...]:
+    """The files to read again, which standard input cannot be."""
+    return tuple("rows.csv" if file == "-" else file for file in request.files)
