@@ -224,3 +224,13 @@ def test_a_report_of_reversed_risks_names_no_option_that_is_refused(call, column
     action = json.loads(result.stdout)["models"][0]["answers"]["action"]
     assert action["phrase"] == "Check the label coding or the class column"
     assert action["command"] == ""
+
+
+def test_a_watch_of_days_says_that_intervals_are_too_narrow(call, columns, tmp_path):
+    days = np.array([f"2025-01-{1 + i // 30:02d}" for i in range(N)])
+    lower, upper = columns["lo"] + 0.5, columns["hi"] - 0.5
+    write_columns(tmp_path / "d.csv", {**columns, "lo": lower, "hi": upper, "day": days})
+    call("watch", "w.json", "d.csv", *INTERVAL, "--time", "day", "--before", "2025-01-06")
+    result = call("watch", "w.json", "d.csv")  # the rest, by the columns of the state
+    assert "too narrow: outcomes inside 0." in result.stdout
+    assert tn.Watch.load(tmp_path / "w.json").direction.startswith("too narrow")

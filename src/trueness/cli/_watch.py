@@ -18,7 +18,7 @@ from trueness._text.numbers import count
 from trueness._text.strings import json_ready
 from trueness.cli._printing import note, reword_messages, warning, wording, write
 from trueness.cli._watch_events import OPTIONS as STATED
-from trueness.cli._watch_events import Stated, read_statements, states_of
+from trueness.cli._watch_events import Stated, kind_stated, read_statements, states_of
 from trueness.errors import InputError
 
 _SETTINGS = ("alpha", "rate", "name")
@@ -363,6 +363,8 @@ def _digests(name: str, sizes: set[int]) -> dict[int, str]:
 
 def _enter(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> tuple[str, ...]:
     """Count the rows and the sums of the files of a unit, and say what was special about them."""
+    from trueness.infer.watch._watch import update_with_sums
+
     about = watch.about
     stored = [name for name in unit.files if name.endswith(".tally")]
     rows = [name for name in unit.files if not name.endswith(".tally")]
@@ -389,7 +391,10 @@ def _enter(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> tuple[str,
     pieces = [piece for piece in pieces if piece is not None]
     if not pieces:
         return ()
-    watch.update(_pooled(pieces), **settings)
+    if states_of(about):
+        update_with_sums(watch, _pooled(pieces), kind_stated(about), **settings)
+    else:
+        watch.update(_pooled(pieces), **settings)
     return watch.notes
 
 
