@@ -12,6 +12,7 @@ from trueness._report.commands import as_options, in_python
 from trueness._report.decisions import decision_sentences
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import (
+    cells_in_words,
     changed,
     clusters_in_words,
     count,
@@ -469,5 +470,6 @@ def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
     if found.test is not None:
         yield "test", f"{found.test.method}: {found.test.assumptions}"
     if found.ece_interval is not None:
-        yield "confidence set", f"{found.ece_interval.method}, {found.ece_interval.bins}"
+        cells = cells_in_words(found.ece_interval.bins)
+        yield "confidence set", f"{found.ece_interval.method}, {cells}"
     yield "version", f"trueness {contents.version}"

@@ -472,7 +472,7 @@ def _top_k(found: tuple[Mapping[str, Any], ...]) -> Table:
             k,
             _points_cell(one),
             Cell(math.nan, confidence_set(one, _one_in_points)),
-            _cells(one.bins),
+            numbers.cells_in_words(one.bins),
         )
         for k, one in sets
     )
@@ -480,12 +480,6 @@ def _top_k(found: tuple[Mapping[str, Any], ...]) -> Table:
     return Table.from_lines(
         columns, lines, notes=[note], name="top-k", caption="The largest scores jointly"
     )
-
-
-def _cells(bins: str) -> str:
-    """The cells of an interval in words: "25 bins of equal mass, …: 44 bins with rows"."""
-    rule, *filled = bins.split(": ")
-    return ": ".join([numbers.rule_in_words(rule), *filled])
 
 
 def _comparison(comparison: Comparison) -> Table:
