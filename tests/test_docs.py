@@ -11,12 +11,14 @@ import sys
 from fnmatch import fnmatch
 from itertools import chain, takewhile
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from local_cluster import why_not
 from workflows import run_lines, stand_ins
 
 import trueness
+from trueness.results._remedies import AdviceKind
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -63,6 +65,12 @@ def test_install_lines_name_a_clone_or_its_address():
     for file in (*PAGES, *DOCS.rglob("*.yml"), *(ROOT / other for other in others)):
         text = file.read_text(encoding="utf-8")
         assert not re.search(r"(install|default:) ['\"]?trueness(\[\w+\])?['\"`\n]", text), file
+
+
+def test_the_page_on_assessments_names_every_kind_of_advice():
+    table = (DOCS / "guide" / "assess.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)
+    assert sorted(named) == sorted(["kind", *get_args(AdviceKind)])
 
 
 def test_pages_have_commands_and_examples():
