@@ -1429,16 +1429,6 @@ def test_a_page_of_an_assessment_by_class_is_refused_as_that_of_its_rows():
             ask()
 
 
-@pytest.mark.parametrize("function", [tn.ece_interval, tn.calibration_test])
-def test_the_largest_of_two_scores_says_so(function):
-    model = CASES["rows"].whole
-    columns = np.column_stack([1 - model.p, model.p])
-    assert "The larger of the two columns of scores is taken" in str(
-        function(model.y, columns, k=1)
-    )
-    assert "are one binary problem: the event is the second" in str(function(model.y, columns))
-
-
 def test_an_assessment_at_another_level_is_that_of_the_level():
     model = CASES["rows"].whole
     a, b = assess(model).at(level=0.99), assess(model, level=0.99)

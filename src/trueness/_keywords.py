@@ -54,9 +54,10 @@ def unknown_keyword(function: str, keyword: str, known: Iterable[str]) -> TypeEr
 
 
 def suggests_keywords(target: Target) -> Target:
-    """Let a function, or the constructor of a class, suggest the nearest of its keywords for an unknown one."""
+    """Let a function or class suggest the nearest of its keywords for an unknown one."""
     if inspect.isclass(target):
-        setattr(target, "__init__", _checked(target.__init__, target.__name__))  # noqa: B010  # for type checkers
+        # For type checkers.
+        setattr(target, "__init__", _checked(target.__init__, target.__name__))  # noqa: B010
         return target
     return cast(Target, _checked(target, target.__qualname__))
 

@@ -46,7 +46,7 @@ def lazily(
 
 @contextmanager
 def deferred(*modules: str) -> Iterator[None]:
-    """Let ``import`` of these modules load them when they are first used, as long as the context lasts.
+    """Let ``import`` of these modules load them on first use, as long as the context lasts.
 
     For programs, not for libraries: scikit-learn's base class imports all of SciPy's statistics and
     pandas, which takes longer than a report of ten thousand rows, and does not use them.

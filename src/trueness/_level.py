@@ -26,7 +26,7 @@ class Level:
 
     @property
     def alpha(self) -> float:
-        """The probability that the answer is wrong: 1 − confidence, to which p-values are compared."""
+        """The probability of a wrong answer, 1 − confidence, to which p-values are compared."""
         return _complement(self.confidence)
 
     @property

@@ -45,9 +45,8 @@ def progress_bar(label: str) -> Iterator[Report]:
     from threading import Timer  # only on a terminal
 
     bar = _Bar(label)
-    timer = Timer(
-        max(0.0, _STARTED + _PATIENCE - time.monotonic()), bar.draw
-    )  # the first step may take long
+    # The first step may take long.
+    timer = Timer(max(0.0, _STARTED + _PATIENCE - time.monotonic()), bar.draw)
     timer.daemon = True
     timer.start()
     try:

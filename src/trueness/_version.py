@@ -19,7 +19,7 @@ _LIBRARIES = (
 
 
 def show_versions() -> None:
-    """Print the versions of trueness, Python and the libraries it can use, and which kernels are in use."""
+    """Print the versions of trueness, Python and usable libraries, and the kernels in use."""
     # Imported here: every package reads the version, few need these.
     import platform
     from importlib.metadata import PackageNotFoundError, version
@@ -28,7 +28,8 @@ def show_versions() -> None:
 
     print(f"trueness      {__version__}")  # noqa: T201  # printing is what this is for
     print(f"kernels       {_kernels.implementation()}")  # noqa: T201
-    print(f"python        {platform.python_version()} on {platform.system()} {platform.machine()}")  # noqa: T201
+    machine = f"{platform.system()} {platform.machine()}"
+    print(f"python        {platform.python_version()} on {machine}")  # noqa: T201
     for name in _LIBRARIES:
         try:
             found = version(name)

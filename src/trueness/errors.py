@@ -54,10 +54,12 @@ def visible(text: str) -> str:
 
 
 def capital(text: str) -> str:
-    """The sentence with a capital, unless it starts with the name of a file or another that is not a word.
+    """The sentence with a capital, unless it starts with a file name or another non-word.
 
-    >>> print(capital("column 'p' is empty."), capital("rows.csv is empty."), capital("runs/a has no log."))
-    Column 'p' is empty. rows.csv is empty. runs/a has no log.
+    >>> capital("column 'p' is empty."), capital("rows.csv is empty.")
+    ("Column 'p' is empty.", 'rows.csv is empty.')
+    >>> capital("runs/a has no log.")
+    'runs/a has no log.'
     """
     if re.match(r"[a-z-]+[ ,;]", text):
         return text[:1].upper() + text[1:]
@@ -82,8 +84,10 @@ def did_you_mean(
 
     `other` maps other names to ours.
 
-    >>> did_you_mean("Isotnic", ("isotonic", "mass")), did_you_mean("quantile", (), {"quantile": "mass:10"})
-    ("Did you mean 'isotonic'?", "Did you mean 'mass:10'?")
+    >>> did_you_mean("Isotnic", ("isotonic", "mass"))
+    "Did you mean 'isotonic'?"
+    >>> did_you_mean("quantile", (), {"quantile": "mass:10"})
+    "Did you mean 'mass:10'?"
     >>> did_you_mean("xyz", ("isotonic", "mass"))
     ''
     """
@@ -221,10 +225,12 @@ class InputError(TruenessError, ValueError):
 
     Examples
     --------
-    >>> error = InputError("y_prob", "must lie in [0, 1]", "1 of 3 values does not, the first is 1.2", place=Place(1))
+    >>> got = "1 of 3 values does not, the first is 1.2"
+    >>> error = InputError("y_prob", "must lie in [0, 1]", got, place=Place(1))
     >>> print(error)
     `y_prob` must lie in [0, 1]; 1 of 3 values does not, the first is 1.2 at row 1.
-    >>> print(error.render(Wording({"y_prob": "column 'p'"}, place=lambda place: f"{place} of scores.csv")))
+    >>> wording = Wording({"y_prob": "column 'p'"}, place=lambda place: f"{place} of scores.csv")
+    >>> print(error.render(wording))
     Column 'p' must lie in [0, 1]; 1 of 3 values does not, the first is 1.2 at row 1 of scores.csv.
     """
 
@@ -266,7 +272,9 @@ class InputError(TruenessError, ValueError):
             got = f"; {wording.spell(self.got)}" if self.got else ""
             where = f" at {wording.place(self.place)}" if self.place is not None else ""
             remedy = wording.remedy(self.remedy)
-            sentence = f"{subject}{wording.spell(self.demand)}{got}{where}.{f' {remedy}' if remedy else ''}"
+            sentence = f"{subject}{wording.spell(self.demand)}{got}{where}."
+            if remedy:
+                sentence += f" {remedy}"
         if self.context:
             sentence = f"{self.context}: {sentence}"
         elif wording is not _OWN:
@@ -327,7 +335,7 @@ class FewRowsWarning(TruenessWarning):
 
 
 class DroppedRowsWarning(TruenessWarning):
-    """Rows with missing values were dropped (``missing="drop"``), or groups of fewer than `min_rows` left out."""
+    """Rows with missing values (``missing="drop"``) or groups below `min_rows` were left out."""
 
 
 def dropped_rows(dropped: int, rows: int, what: str = "a missing value") -> str:
@@ -345,7 +353,7 @@ class MovedScoresWarning(TruenessWarning):
 
 
 class WeightsWarning(TruenessWarning):
-    """Weights are whole numbers and were taken as counts of rows, though nothing said that they are."""
+    """Weights are whole numbers and were taken as counts of rows, without being declared so."""
 
 
 class NoEstimateWarning(TruenessWarning):
@@ -382,7 +390,10 @@ _TAKERS: ContextVar[tuple[tuple[tuple[type[TruenessWarning], ...], Given], ...]]
 
 @contextmanager
 def collected_warnings(*kinds: type[TruenessWarning]) -> Iterator[Given]:
-    """A list of the library's warnings given inside, by default of all kinds, which the caller does not see."""
+    """A list of the warnings given inside, which the caller does not see.
+
+    By default it has all kinds of the library's warnings.
+    """
     given: Given = []
     token = _TAKERS.set((*_TAKERS.get(), (kinds or (TruenessWarning,), given)))
     try:

@@ -29,10 +29,9 @@ from trueness.results._verdict import FEWEST_CLUSTERS
 
 OFF = ("miscalibrated", "nearly-calibrated")
 """An error was shown."""
-_STEEP, _SEPARATED = (
-    2,
-    0.95,
-)  # slope, and share of the variance explained, of rows that the model seems to know
+# Slope, and share of the variance explained, of rows that the model seems to know.
+_STEEP = 2
+_SEPARATED = 0.95
 
 
 def advice(a: Asked) -> Advice:
@@ -62,18 +61,16 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
         return _about_the_worst(a, verdict)
     fixes: Remedies | None = quietly(a.ask, "remedies")
     best = None if fixes is None else fixes.most_promising
-    clear = (
-        fixes is not None
-        and best is not None
-        and fixes.best is not None
-        and best.is_clear(fixes.before)
-    )
+    clear = False
+    if fixes is not None and fixes.best is not None and best is not None:
+        clear = best.is_clear(fixes.before)
     if verdict.code == "too-few-rows":
         return _to_collect(a, best if clear else None)
-    segment = worst_segment([] if segments is None else segments.rows())
-    whole = verdict.rejected and clear
-    if segment is not None and not is_as_all_rows(segment, verdict) and not whole:
-        return _for_a_segment(segment)
+    helps_all_rows = verdict.rejected and clear
+    if segments is not None and not helps_all_rows:
+        segment = worst_segment(segments.rows())
+        if segment is not None and not is_as_all_rows(segment, verdict):
+            return _for_a_segment(segment)
     if fixes is None or best is None:
         return _without_remedies(a, fixes)
     return _with_remedies(a, verdict, fixes, best, clear=clear)
@@ -87,8 +84,9 @@ def _for_a_segment(segment: SegmentRow) -> Advice:
         return Advice(
             kind="check-segment",
             phrase=f"Look into {segment_name(segment)}",
-            reason="This segment is off by itself. Whether scores may depend on such a column is a question of law and "
-            "purpose; without it, better features or more rows of this segment would help.",
+            reason="This segment is off by itself. Whether scores may depend on such a column is a "
+            "question of law and purpose; without it, better features or more rows of this segment "
+            "would help.",
             column=str(segment["column"]),
             value=str(segment["value"]),
         )
@@ -97,7 +95,8 @@ def _for_a_segment(segment: SegmentRow) -> Advice:
     return Advice(
         "recalibrate-segment",
         f"Recalibrate {segment_name(segment)} separately",
-        "One map for all rows cannot fix a single segment: select its rows and fit a map on them alone.",
+        "One map for all rows cannot fix a single segment: select its rows and fit a map on them "
+        "alone.",
         calibrator=AutoCalibration(),
         column=str(segment["column"]),
         value=str(segment["value"]),
@@ -112,12 +111,12 @@ def _about_a_doubt(a: Asked, verdict: Verdict) -> Advice:
     if verdict.doubt == "constant":
         score = percent(verdict.mean_score)
         reason = f"Every row has the score {score}: right on average, and no use for ranking."
-        known = {"auc": 0.5, "discrimination": 0.0}
-        return Advice("leave", "Look for scores that tell rows apart", reason, numbers=known)
+        numbers = {"auc": 0.5, "discrimination": 0.0}
+        return Advice("leave", "Look for scores that tell rows apart", reason, numbers=numbers)
     if verdict.doubt == "confidence":
         reason = (
-            "No score is below 50 %. If they are confidences of the predicted class, judge them against whether that "
-            "class was right; otherwise pass the column of the event's class."
+            "No score is below 50 %. If they are confidences of the predicted class, judge them "
+            "against whether that class was right; otherwise pass the column of the event's class."
         )
         return Advice("check-labels", "Are these confidences of the predicted class?", reason)
     slope = _estimate(a, "slope")
@@ -128,8 +127,8 @@ def _about_a_doubt(a: Asked, verdict: Verdict) -> Advice:
     elif math.isnan(ranks.value):
         shown = ""
     reason = (
-        f"Higher scores go with fewer events{shown}, as if they predicted the other label. With the labels swapped, "
-        "the report judges the scores again; a map would only hide the mistake."
+        f"Higher scores go with fewer events{shown}, as if they predicted the other label. With "
+        "the labels swapped, the report judges the scores again; a map would only hide the mistake."
     )
     phrase = "Check the label coding or the class column"
     return Advice("check-labels", phrase, reason, numbers={"slope": slope.value})
@@ -142,8 +141,8 @@ def _has_few_clusters(a: Asked) -> bool:
 
 def _to_check_clusters(a: Asked) -> Advice:
     reason = (
-        f"{a.view('confidence').units} clusters cannot decide: check that the column names what makes rows depend on "
-        f"each other, or collect at least {FEWEST_CLUSTERS} clusters."
+        f"{a.view('confidence').units} clusters cannot decide: check that the column names what "
+        f"makes rows depend on each other, or collect at least {FEWEST_CLUSTERS} clusters."
     )
     return Advice("check-clusters", "Check the clusters", reason)
 
@@ -174,12 +173,12 @@ def _about_the_worst(a: Asked, verdict: Verdict) -> Advice:
     """The advice about the worst of several labels or classes."""
     if verdict.code == "too-few-rows":
         return _to_collect(a, None)
-    each = a.ask("classes")
-    worst = next((one.worst for one in verdict.flags if one.worst in each), next(iter(each)))
-    found: Advice = quietly(each[worst].ask, "advice")
-    return replace(
-        found, phrase=f"For {shorten(worst, LONGEST)}: {found.phrase}", value=found.value or worst
-    )
+    problems = a.ask("classes")
+    flagged = [flags.worst for flags in verdict.flags if flags.worst in problems]
+    worst = flagged[0] if flagged else next(iter(problems))
+    advice: Advice = quietly(problems[worst].ask, "advice")
+    phrase = f"For {shorten(worst, LONGEST)}: {advice.phrase}"
+    return replace(advice, phrase=phrase, value=advice.value or worst)
 
 
 # ---- a map
@@ -192,11 +191,11 @@ def _with_remedies(
     certain = None if tally is None else inside_cells(tally.parts[0])
     if certain is not None and certain.wrong and not best.gain_low > 0:
         reason = (
-            f"{certain.certain:,.6g} rows have a score of exactly 0 or 1, {certain.wrong:,.6g} with the other label: "
-            "nothing is that certain."
+            f"{certain.certain:,.6g} rows have a score of exactly 0 or 1, {certain.wrong:,.6g} "
+            "with the other label: nothing is that certain."
         )
-        known = {"certain_wrong": certain.wrong}
-        return Advice("check-labels", "Predict no exact 0 or 1", reason, numbers=known)
+        numbers = {"certain_wrong": certain.wrong}
+        return Advice("check-labels", "Predict no exact 0 or 1", reason, numbers=numbers)
     if not clear and verdict.rate in (0, 1):
         reason = "All outcomes are equal: they cannot show what a map gains."
         return Advice("collect", "Collect rows with the other outcome", reason)
@@ -271,12 +270,16 @@ def _with_gain(kind: AdviceKind, phrase: str, reason: str, fixes: Remedies, best
 def _prior_correction(shift: PriorShift, reason: str) -> Advice:
     from trueness.recalibrate import PriorCorrection  # loads scikit-learn
 
-    more = shift.weight > 1
-    factor = shift.weight if more else 1 / shift.weight
+    if shift.weight > 1:
+        verb = "Divide"
+        factor = shift.weight
+    else:
+        verb = "Multiply"
+        factor = 1 / shift.weight
     by = f"{factor:,.0f}" if factor >= 10 else f"{factor:.2f}"
     return Advice(
         kind="correct-prior",
-        phrase=f"{'Divide' if more else 'Multiply'} the odds by {by}",
+        phrase=f"{verb} the odds by {by}",
         reason=reason,
         calibrator=PriorCorrection(weight=shift.weight),
         numbers={"weight": shift.weight, "weight_low": shift.low, "weight_high": shift.high},
@@ -284,20 +287,24 @@ def _prior_correction(shift: PriorShift, reason: str) -> Advice:
 
 
 def _own_rows_question(a: Asked) -> str:
-    """Whether the model was trained on these rows: it separates them nearly perfectly, and is timid; empty if not."""
+    """Whether the model was trained on these rows, which it separates almost perfectly.
+
+    Empty unless the scores are too timid as well.
+    """
     if not _estimate(a, "slope").low > _STEEP:
         return ""
-    explained, all_of_it = (
-        quietly(a.estimate, key).value for key in ("discrimination", "uncertainty")
-    )
-    if not explained > _SEPARATED * all_of_it:
+    explained = quietly(a.estimate, "discrimination").value
+    if not explained > _SEPARATED * quietly(a.estimate, "uncertainty").value:
         return ""
-    return " Was the model trained on these rows? Labels that it separates so well suggest it: then use new rows."
+    return (
+        " Was the model trained on these rows? Labels that it separates so well suggest it: then "
+        "use new rows."
+    )
 
 
 def _estimate(a: Asked, key: str) -> Estimate:
-    found: Estimate = quietly(a.estimate, key, "confidence")
-    return found
+    estimate: Estimate = quietly(a.estimate, key, "confidence")
+    return estimate
 
 
 def rounded(n: int) -> str:

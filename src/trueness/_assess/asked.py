@@ -1,4 +1,4 @@
-"""What is asked about one model: the rows, the settings of every answer, and the memo of what has been found."""
+"""What is asked about one model: its rows, the settings of every answer, and the memo."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
@@ -47,10 +47,10 @@ class Asked:
         """The answer; an error says why these rows, or these options, do not allow it."""
         settings = (self.level, self.seed, self.draws, self.rule)
         # How often progress is reported, and by how many threads, is no part of the question.
-        asked = {
+        identity = {
             name: value for name, value in options.items() if name not in ("report", "workers")
         }
-        key = (question, settings, _frozen(asked))
+        key = (question, settings, _frozen(identity))
         return self.rows.answer(key, partial(self.makers[question], self, **options))
 
     def possible(self, question: str, **options: Any) -> Any:
@@ -70,8 +70,8 @@ class Asked:
 
     def estimate(self, key: str, kind: View | None = None) -> Estimate:
         """A measure of the catalogue."""
-        found: Estimate = self.ask("estimate", measure=key, kind=self.kind(kind))
-        return found
+        estimate: Estimate = self.ask("estimate", measure=key, kind=self.kind(kind))
+        return estimate
 
     def kind(self, kind: Any) -> Any:
         """The view of a matrix that was asked for; None where the rows have one view only."""
@@ -92,7 +92,7 @@ class Asked:
 
 
 class _Itself:
-    """An object that is known by itself; the key keeps it, so that no other has its place in memory."""
+    """An object that is known by itself; the key keeps it, so that no other takes its place."""
 
     def __init__(self, value: Any) -> None:
         self.value = value

@@ -123,20 +123,20 @@ class Assessment:
     @property
     def verdict(self) -> Verdict:
         """Whether the scores are calibrated; of several labels or classes, whether all are."""
-        found: Verdict = self._asked.ask("verdict")
-        return found
+        verdict: Verdict = self._asked.ask("verdict")
+        return verdict
 
     @property
     def test(self) -> Significance | None:
         """The omnibus test of calibration, as :func:`trueness.calibration_test`."""
-        found: Significance | None = self._asked.possible("test")
-        return found
+        test: Significance | None = self._asked.possible("test")
+        return test
 
     @property
     def interval(self) -> Interval | None:
         """The confidence set of the l2 error, as :func:`trueness.ece_interval`."""
-        found: Interval | None = self._asked.possible("interval")
-        return found
+        interval: Interval | None = self._asked.possible("interval")
+        return interval
 
     def estimate(
         self, measure: str | Callable[..., float], *, kind: Kind | None = None, **options: Any
@@ -146,10 +146,10 @@ class Assessment:
         A measure that these rows do not determine is nan, and its note says why. Without an option
         of its own, bins are those of the assessment. `kind` is the view of a matrix.
         """
-        found: Estimate = self._asked.ask(
+        estimate: Estimate = self._asked.ask(
             "estimate", measure=measure, kind=self._asked.kind(kind), **options
         )
-        return found
+        return estimate
 
     def floor(
         self,
@@ -160,10 +160,14 @@ class Assessment:
         **options: Any,
     ) -> NoiseFloor:
         """What a calibrated model would show, as :func:`trueness.noise_floor`."""
-        draws = None if resamples is None else checked_resamples(resamples)
-        how = {"kind": self._asked.kind(kind), "resamples": draws, **options}
-        found: NoiseFloor = self._asked.ask("floor", measure=measure, **how)
-        return found
+        floor: NoiseFloor = self._asked.ask(
+            "floor",
+            measure=measure,
+            kind=self._asked.kind(kind),
+            resamples=None if resamples is None else checked_resamples(resamples),
+            **options,
+        )
+        return floor
 
     @property
     def coverage(self) -> Coverage | None:
@@ -171,26 +175,26 @@ class Assessment:
 
         None for anything else than these :class:`trueness.events.Events`.
         """
-        found: Coverage | None = self._asked.ask("coverage")
-        return found
+        coverage: Coverage | None = self._asked.ask("coverage")
+        return coverage
 
     @property
     def bins(self) -> BinTable:
         """The bins with the limits of their rates, as :func:`trueness.bin_table`."""
-        found: BinTable = self._asked.ask("bins")
-        return found
+        table: BinTable = self._asked.ask("bins")
+        return table
 
     @property
     def power(self) -> DetectionPower | None:
         """What miscalibration these rows would have shown."""
-        found: DetectionPower | None = self._asked.possible("power")
-        return found
+        power: DetectionPower | None = self._asked.possible("power")
+        return power
 
     @property
     def prior_shift(self) -> PriorShift | None:
         """One factor on the odds of all scores, as :func:`trueness.prior_shift`."""
-        found: PriorShift | None = self._asked.possible("prior_shift")
-        return found
+        shift: PriorShift | None = self._asked.possible("prior_shift")
+        return shift
 
     @property
     def panel(self) -> Panel | None:
@@ -198,20 +202,20 @@ class Assessment:
 
         None for a matrix and for sums of bins.
         """
-        found: Panel | None = self._asked.possible("panel")
-        return found
+        panel: Panel | None = self._asked.possible("panel")
+        return panel
 
     @property
     def segments(self) -> Segments | None:
         """Every value of the columns `by`, as :func:`trueness.segments`."""
-        found: Segments | None = self._asked.possible("segments")
-        return found
+        segments: Segments | None = self._asked.possible("segments")
+        return segments
 
     @property
     def slices(self) -> Slices | None:
         """The worst slices of two columns and more, as :func:`trueness.worst_slices`."""
-        found: Slices | None = self._asked.possible("slices")
-        return found
+        slices: Slices | None = self._asked.possible("slices")
+        return slices
 
     @property
     def classes(self) -> "Mapping[str, Assessment] | None":
@@ -220,10 +224,10 @@ class Assessment:
         Each has the level at which Holm's method judges it, so that the verdicts hold jointly at
         this level.
         """
-        found: dict[str, Asked] | None = self._asked.ask("classes")
-        if found is None:
+        problems: dict[str, Asked] | None = self._asked.ask("classes")
+        if problems is None:
             return None
-        return {name: Assessment(asked) for name, asked in found.items()}
+        return {name: Assessment(problem) for name, problem in problems.items()}
 
     @property
     def remedies(self) -> Remedies | None:
@@ -231,14 +235,14 @@ class Assessment:
 
         None for sums and few rows.
         """
-        found: Remedies | None = self._asked.ask("remedies")
-        return found
+        remedies: Remedies | None = self._asked.ask("remedies")
+        return remedies
 
     @property
     def advice(self) -> Advice:
         """What to do: a step, its reason and, where a map would help, the calibrator to fit."""
-        found: Advice = self._asked.ask("advice")
-        return found
+        advice: Advice = self._asked.ask("advice")
+        return advice
 
     def cross_fitted(self, calibrator: Any) -> "Assessment":
         """An assessment of the scores that the calibrator gives to rows it was not fitted on.
@@ -261,8 +265,8 @@ class Assessment:
         """Whether errors keep their bounds, as :func:`trueness.gate`."""
         rule = self._asked.rule if bins is None else bins
         bounds = checked_bounds(max_ece, max_l2, oe_within, 10 if rule is None else rule)
-        found: Gate = self._asked.ask("gate", bounds=bounds, require=require)
-        return found
+        gate: Gate = self._asked.ask("gate", bounds=bounds, require=require)
+        return gate
 
     def compare(
         self, other: "Assessment", measure: str | Callable[..., float] = "squared_ece"
@@ -277,20 +281,18 @@ class Assessment:
             raise InputError("other", "must be an assessment of the same rows", got)
         models = {"self": self._asked.view("confidence"), "other": other._asked.view("confidence")}
         require_same_rows(models)
-        found: Comparison = compare_of(
+        comparison: Comparison = compare_of(
             models, measure, level=self.level, seed=self.seed, choose=True
         )
-        return found
+        return comparison
 
     # ---- how it reads
 
     def to_dict(self) -> dict[str, Any]:
-        """Verdict, test, set, power, bins and segments as plain values, with level, seed and notes."""
+        """Verdict, test, set, power, bins, segments, level, seed and notes as plain values."""
         named = ("verdict", "test", "interval", "power", "bins", "segments")
         records = {name: getattr(self, name) for name in named}
-        plain = {
-            name: None if record is None else record.to_dict() for name, record in records.items()
-        }
+        plain = {name: record and record.to_dict() for name, record in records.items()}
         return {
             "n": self.n,
             "level": self.level,
@@ -334,7 +336,7 @@ def assess(
     percent: bool = False,
     ignore_index: int | None = None,
 ) -> Assessment:
-    """One model, every question: whether it is calibrated, how far off, where, and how certain each answer is.
+    """One model, every question: whether it is calibrated, how far off, and where.
 
     The rows are checked and copied; nothing else is computed until it is asked.
 
@@ -479,7 +481,7 @@ def asked_of(
     rule = None if bins is None else blind_to_labels(as_rule(bins))
     unit = None if rounded_to is None else checked_fraction(rounded_to, "rounded_to")
     groups = None
-    given = y_true if isinstance(y_true, Tally | Binned | Sketch | Accumulator) else None
+    sums = y_true if isinstance(y_true, Tally | Binned | Sketch | Accumulator) else None
     if isinstance(y_true, Accumulator):
         if y_true.by is not None:
             groups = sums_by_group(y_true, by, crossed, alone=y_prob is None and not rows)
@@ -497,7 +499,7 @@ def asked_of(
         slice_columns=slice_columns,
         groups=groups,
         labels=labels,
-        given=given,
+        given=sums,
         copied=copied,
     )
     rule = default_rule(kept.evidence) if rule is None and not own_bins else rule

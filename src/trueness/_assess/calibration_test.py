@@ -76,8 +76,8 @@ def calibration_test(
             Algorithm 1 leaves zero out. Equal width only; default max(2, round(n^{2/(4 + d)}))
             cells per axis with d = min(k, K − 1), or 1 for a vector.
         't-cal'
-            :math:`\frac1n \sum_b [(\sum u)^2 - \sum u^2] / n_b`, u = y − p, compared with redrawn labels (Lee et al.
-            2023). Default bins: max(2, round(n^0.4)) of equal width.
+            :math:`\frac1n \sum_b [(\sum u)^2 - \sum u^2] / n_b`, u = y − p, compared with redrawn
+            labels (Lee et al. 2023). Default bins: max(2, round(n^0.4)) of equal width.
         'adaptive-t-cal'
             't-cal' with 2, 4, …, :math:`2^B` bins, :math:`B = \lceil 2 \log_2 (n / \sqrt{\log n})
             \rceil`; the smallest p-value times B, at most 1. The statistic is that of the
@@ -85,17 +85,18 @@ def calibration_test(
         'ks', 'kuiper'
             With :math:`C(s) = \frac1n \sum_{p_i \le s} (y_i - p_i)` over the distinct scores, and 0
             before the first: the largest :math:`|C|`; the range of :math:`C`. Divided by
-            :math:`\sigma = \frac1n \sqrt{\sum p (1 - p)}`, they are compared with Brownian motion on [0, 1].
+            :math:`\sigma = \frac1n \sqrt{\sum p (1 - p)}`, they are compared with Brownian motion
+            on [0, 1].
         'spiegelhalter'
-            :math:`z = \sum (y - p)(1 - 2p) / \sqrt{\sum (1 - 2p)^2 p (1 - p)}`, two-sided: whether the Brier score is
-            what the scores predict. Scores of 1/2 have no influence.
+            :math:`z = \sum (y - p)(1 - 2p) / \sqrt{\sum (1 - 2p)^2 p (1 - p)}`, two-sided: whether
+            the Brier score is what the scores predict. Scores of 1/2 have no influence.
         'cox'
             Score test of slope 1 and intercept 0 in :math:`\mathrm{logit}\,P(Y = 1) = a +
             b\,\mathrm{logit}\,p`, with the information at (1, 0): chi-squared, 2 degrees of freedom
             (1 if there is one distinct score).
         'hosmer-lemeshow'
-            :math:`\sum_b (O_b - E_b)^2 / (n_b \bar p_b (1 - \bar p_b))` over :math:`g` non-empty groups:
-            chi-squared, :math:`g` degrees of freedom. Default: 10 groups of equal mass.
+            :math:`\sum_b (O_b - E_b)^2 / (n_b \bar p_b (1 - \bar p_b))` over :math:`g` non-empty
+            groups: chi-squared, :math:`g` degrees of freedom. Default: 10 groups of equal mass.
         'quantiles'
             For quantile forecasts (:func:`trueness.events.quantiles`) of independent rows: the
             shares of the gaps between the quantiles by Pearson's statistic, the location and the
@@ -190,21 +191,21 @@ def calibration_test(
 
     **Redrawn labels.** :math:`Y^*_i` is 1 with probability :math:`p_i`, and the p-value is
     :math:`(1 + \#\{T^* \ge T\}) / (R + 1)` with :math:`R` redraws: never 0, and
-    :math:`P(\text{pvalue} \le \alpha) \le \alpha` for calibrated scores at any n, with equality, except for ties, if
-    :math:`\alpha (R + 1)` is whole. For 'adaptive-t-cal' all resolutions share the redrawn labels; the correction for
-    their number makes it conservative.
+    :math:`P(\text{pvalue} \le \alpha) \le \alpha` for calibrated scores at any n, with equality,
+    except for ties, if :math:`\alpha (R + 1)` is whole. For 'adaptive-t-cal' all resolutions share
+    the redrawn labels; the correction for their number makes it conservative.
 
     **Limiting distributions** need enough rows that influence the statistic. 'ks', 'kuiper',
     'spiegelhalter' and 'cox' therefore redraw labels, 999 times, unless Lyapunov's ratio
-    :math:`\sum |c|^3 E|y - p|^3 / (\sum c^2 p (1 - p))^{3/2}` of each sum :math:`\sum c (y - p)` that they use is at
-    most 0.2; for c = 1 and rare events this means at least 25 expected events. 'ks' and 'kuiper'
-    also redraw if few distinct scores carry the variance, :math:`(\sum v)^2 / \sum v^2 < 100` for
-    the variances v of their events: a path of few steps reaches less far than Brownian motion.
-    'hosmer-lemeshow' redraws unless weights count rows and the variance of the events is at least 5
-    in every group. More than 2·10⁸ labels keep the approximation, and so do sums whose rows of one
-    score have different weights; `assumptions` then warns. 'analytic' never redraws: at 0.01 it
-    rejects three times too often for uniform scores, at any n, and never for rare events, because
-    its null deviation assumes that scores fill [0, 1].
+    :math:`\sum |c|^3 E|y - p|^3 / (\sum c^2 p (1 - p))^{3/2}` of each sum :math:`\sum c (y - p)`
+    that they use is at most 0.2; for c = 1 and rare events this means at least 25 expected events.
+    'ks' and 'kuiper' also redraw if few distinct scores carry the variance,
+    :math:`(\sum v)^2 / \sum v^2 < 100` for the variances v of their events: a path of few steps
+    reaches less far than Brownian motion. 'hosmer-lemeshow' redraws unless weights count rows and
+    the variance of the events is at least 5 in every group. More than 2·10⁸ labels keep the
+    approximation, and so do sums whose rows of one score have different weights; `assumptions` then
+    warns. 'analytic' never redraws: at 0.01 it rejects three times too often for uniform scores, at
+    any n, and never for rare events, because its null deviation assumes that scores fill [0, 1].
 
     **Too good to be true.** `too_good` is small if the labels agree with the scores better than
     independent labels would: the same statistics, each ranked from below, combined in the same way,
@@ -320,7 +321,7 @@ def calibration_test(
     a = asked_of(
         y_true, y_prob, rows, cluster=cluster, level=level, seed=seed, rounded_to=rounded_to
     )
-    found: Significance = a.ask(
+    test: Significance = a.ask(
         "test", method=method, bins=bins, k=k, resamples=resamples, fitted=fitted
     )
-    return found
+    return test

@@ -1,4 +1,4 @@
-"""`decide`: what decisions at the threshold that costs imply cost, and what recalibration would save."""
+"""`decide`: what decisions at the threshold of two costs cost, and what a map would save."""
 
 from collections.abc import Hashable, Sequence
 
@@ -148,9 +148,9 @@ def decide(
     evidence.require_one("a decision", counted=True)
     evidence.need_rows("A decision needs the rows")
     _ = evidence.sums  # checks every value, and warns
-    asked = Asked(ModelRows(evidence), MAKERS, level, whole_seed(seed), None)
-    mended = _mended(asked, fp, fn)
-    return decision_of(evidence, fp, fn, mended=mended, level=level, seed=asked.seed)
+    a = Asked(ModelRows(evidence), MAKERS, level, whole_seed(seed), None)
+    mended = _mended(a, fp, fn)
+    return decision_of(evidence, fp, fn, mended=mended, level=level, seed=a.seed)
 
 
 def _mended(a: Asked, fp: float, fn: float) -> Mended:

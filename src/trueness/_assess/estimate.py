@@ -123,7 +123,7 @@ def estimate(
         seed=seed,
         own_bins=True,
     )
-    found: Estimate = a.ask(
+    answer: Estimate = a.ask(
         "estimate", measure=measure, floor=floor, method=method, strict=True, **options
     )
-    return found
+    return answer

@@ -51,20 +51,20 @@ def has_scores(evidence: Evidence) -> bool:
 
 def deal(a: Asked) -> Deal:
     """The rows dealt into folds, once for all calibrators."""
-    found: Deal = a.shared(("deal",), partial(_deal, a))
-    return found
+    dealt: Deal = a.shared(("deal",), partial(_deal, a))
+    return dealt
 
 
 def held_out(a: Asked, calibrator: Any) -> list[Evidence]:
-    """For each deal, the rows with the scores that the calibrator gave them from the other folds."""
-    found: list[Evidence] = a.shared(
+    """For each deal, the rows with the scores of calibrators that were fitted without them."""
+    scored: list[Evidence] = a.shared(
         ("held out", calibrator), partial(_held_out, deal(a), calibrator)
     )
-    return found
+    return scored
 
 
 def cross_fitted(a: Asked, calibrator: Any) -> Asked:
-    """What is asked about the held-out scores of the first deal, of rows in the order in which they were passed."""
+    """What is asked about the held-out scores of the first deal; rows keep their order."""
     if not is_splittable(a.view("confidence")):
         demand = f"needs at least {LEAST_ROWS} rows of one problem, in at least {FOLDS} clusters"
         raise InputError("", f"A held-out fit {demand}", "these rows do not allow it")
@@ -75,8 +75,8 @@ def cross_fitted(a: Asked, calibrator: Any) -> Asked:
     dealt = deal(a)
     after = held_out(a, calibrator)[0].matrix
     order = np.argsort(dealt.place)
-    some = dealt.place[order]
-    base = a.view("confidence").at(some)
+    place = dealt.place[order]
+    base = a.view("confidence").at(place)
     rows = Sample(
         after.y[order],
         after.p[order],
@@ -86,8 +86,8 @@ def cross_fitted(a: Asked, calibrator: Any) -> Asked:
     )
     rows.tolerance = after.tolerance
     evidence = replace(base, rows=rows, given=None, memory={})
-    columns = tuple(column.at(some) for column in a.rows.columns)
-    slices = tuple(column.at(some) for column in a.rows.slice_columns)
+    columns = tuple(column.at(place) for column in a.rows.columns)
+    slices = tuple(column.at(place) for column in a.rows.slice_columns)
     return a.but(
         rows=ModelRows(evidence, columns=columns, slice_columns=slices, labels=a.rows.labels)
     )
@@ -130,15 +130,16 @@ def _deal(a: Asked) -> Deal:
     evidence = a.view("confidence")
     place, cluster = _order_of_content(evidence.matrix, evidence.cluster)
     n = place.size
-    most = _most_rows(evidence)
-    if n > most:
-        some = np.sort(stream(a.seed, "subset").choice(n, most, replace=False))
-        place = place[some]
-        cluster = None if cluster is None else np.unique(cluster[some], return_inverse=True)[1]
+    limit = _most_rows(evidence)
+    if n > limit:
+        drawn = np.sort(stream(a.seed, "subset").choice(n, limit, replace=False))
+        place = place[drawn]
+        cluster = None if cluster is None else np.unique(cluster[drawn], return_inverse=True)[1]
     rows = replace(evidence.at(place), cluster=cluster)
     rng = stream(a.seed, "folds")
     units = place.size if cluster is None else int(cluster.max()) + 1
-    folds = [rng.permutation(np.arange(units) % FOLDS) for _ in range(2 if n <= _FEW_ROWS else 1)]
+    n_deals = 2 if n <= _FEW_ROWS else 1
+    folds = [rng.permutation(np.arange(units) % FOLDS) for _ in range(n_deals)]
     if cluster is not None:
         folds = [np.asarray(fold[cluster]) for fold in folds]
     return Deal(rows, place, folds)
@@ -147,12 +148,14 @@ def _deal(a: Asked) -> Deal:
 def _most_rows(evidence: Evidence) -> int:
     scores = evidence.matrix.p
     columns = 1 if scores.ndim == 1 else scores.shape[1]
-    most = _MOST_CLUSTERED if evidence.dependent else _MOST_ROWS
-    return min(most, max(_LEAST_DRAWN, _SCORES // columns))
+    limit = _MOST_CLUSTERED if evidence.dependent else _MOST_ROWS
+    return min(limit, max(_LEAST_DRAWN, _SCORES // columns))
 
 
 def _order_of_content(rows: Sample, cluster: Ints | None = None) -> tuple[Ints, Ints | None]:
-    """Rows in order of score, label and weight, within clusters numbered by content, and the cluster of each.
+    """Rows in order of score, label and weight, within clusters numbered by content.
+
+    Also the cluster of each row.
 
     Folds and draws then do not depend on the order in which rows were passed.
     """
@@ -162,14 +165,16 @@ def _order_of_content(rows: Sample, cluster: Ints | None = None) -> tuple[Ints, 
     place = np.lexsort(keys)
     if cluster is None:
         return place, None
-    # Equal rows have the same mark, and clusters with the same rows can be exchanged.
-    new = np.any([np.diff(key[place]) != 0 for key in keys], axis=0)
+    # Rows are numbered by content: equal rows have the same number.
+    is_new = np.any([np.diff(key[place]) != 0 for key in keys], axis=0)
     content = np.empty(place.size, np.int64)
-    content[place] = np.concatenate([[0], np.cumsum(new)])
-    mark = np.zeros(int(cluster.max()) + 1, np.uint64)
+    content[place] = np.concatenate([[0], np.cumsum(is_new)])
+    # Clusters are ordered by the sum of random marks of their rows, modulo 2^64: those with the
+    # same rows have the same sum, and can be exchanged.
     marks = np.random.default_rng(0).integers(2**63, size=place.size, dtype=np.uint64)
-    np.add.at(mark, cluster, marks[content])
-    number = np.argsort(np.argsort(mark, kind="stable"), kind="stable")[cluster]
+    sums = np.zeros(int(cluster.max()) + 1, np.uint64)
+    np.add.at(sums, cluster, marks[content])
+    number = np.argsort(np.argsort(sums, kind="stable"), kind="stable")[cluster]
     place = np.lexsort((content, number))
     return place, np.asarray(number[place])
 
@@ -178,8 +183,7 @@ def _score_of_content(scores: Floats) -> Floats:
     """One number a row: of a matrix a projection, summed in the same order for every row."""
     if scores.ndim == 1:
         return scores
-    by = np.random.default_rng(0).standard_normal(scores.shape[1])
+    direction = np.random.default_rng(0).standard_normal(scores.shape[1])
     step = max(1, _SCORES // scores.shape[1])
-    return np.concatenate(
-        [(scores[i : i + step] * by).sum(axis=1) for i in range(0, len(scores), step)]
-    )
+    pieces = [scores[i : i + step] for i in range(0, len(scores), step)]
+    return np.concatenate([(piece * direction).sum(axis=1) for piece in pieces])

@@ -243,5 +243,5 @@ def ece_interval(
     check_flag(squared, "squared")
     a = asked_of(y_true, y_prob, rows, cluster=cluster, level=level, seed=seed)
     options = {"k": k, "bins": bins, "method": method, "squared": squared, "smoothness": smoothness}
-    found: Interval = a.ask("interval", resamples=resamples, support=support, **options)
-    return found
+    interval: Interval = a.ask("interval", resamples=resamples, support=support, **options)
+    return interval

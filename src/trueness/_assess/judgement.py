@@ -1,9 +1,8 @@
-"""The verdict on one model: decided by the omnibus test of all rows, and by joint tests of segments and classes."""
+"""The verdict on one model, by the omnibus test and by joint tests of segments and classes."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -46,52 +45,61 @@ def judge(
     segments: Segments | None,
     classes: Sequence[ClassRow] | None,
 ) -> Verdict:
-    """Decide from what is known."""
-    rejected = is_rejected(test, interval, level)
-    top_label = evidence.view == "confidence"
+    """Decide from the answers to the other questions."""
     score, rate, _ = evidence.means
-    known: Any = {
-        name: estimates.get(name) for name in ("ece", "slope", "observed_expected", "auc")
-    }
-    known |= {
-        "rate": rate,
-        "mean_score": score,
-        "test": test,
-        "interval": interval,
-        "top_label": top_label,
-    }
-    known |= {"prior_shift": prior_shift, "power": power, "clustered": evidence.dependent}
-    known |= {"segmented": segments is not None, "classes": 0 if classes is None else len(classes)}
-    known |= {"clusters": evidence.units if evidence.dependent else None}
-    if evidence.tally is not None:
-        (part, *_) = evidence.tally.parts
-        inside = inside_cells(part)
-        known |= {"n_certain": inside.certain, "n_certain_wrong": inside.wrong}
-        known["scores"] = float(part.score[0]), float(part.score[-1])
-    if evidence.guessed_counts:
-        known["counted_rows"] = evidence.sums.n
-    found = Verdict("undetermined", evidence.n, level, Level(level).alpha, rejected, **known)
-    flags = tuple(filter(None, (_flagged_segments(segments), _flagged_classes(classes))))
-    return replace(
-        found, flags=flags, code=_code(replace(found, flags=flags)), all_rows=_code(found)
+    verdict = Verdict(
+        code="undetermined",
+        n=evidence.n,
+        level=level,
+        alpha=Level(level).alpha,
+        rejected=is_rejected(test, interval, level),
+        rate=rate,
+        mean_score=score,
+        test=test,
+        interval=interval,
+        ece=estimates.get("ece"),
+        slope=estimates.get("slope"),
+        observed_expected=estimates.get("observed_expected"),
+        auc=estimates.get("auc"),
+        top_label=evidence.view == "confidence",
+        prior_shift=prior_shift,
+        power=power,
+        clustered=evidence.dependent,
+        clusters=evidence.units if evidence.dependent else None,
+        segmented=segments is not None,
+        classes=0 if classes is None else len(classes),
     )
+    if evidence.tally is not None:
+        part = evidence.tally.parts[0]
+        inside = inside_cells(part)
+        verdict = replace(
+            verdict,
+            n_certain=inside.certain,
+            n_certain_wrong=inside.wrong,
+            scores=(float(part.score[0]), float(part.score[-1])),
+        )
+    if evidence.guessed_counts:
+        verdict = replace(verdict, counted_rows=evidence.sums.n)
+    flags = tuple(filter(None, (_flagged_segments(segments), _flagged_classes(classes))))
+    flagged = replace(verdict, flags=flags)
+    return replace(flagged, code=_code(flagged), all_rows=_code(verdict))
 
 
 def is_rejected(test: Significance | None, interval: Interval | None, level: float) -> bool:
     """Whether calibration of all rows is rejected."""
     if test is not None:
         return test.pvalue <= Level(level).alpha
-    # Fractional weights in clusters, but for those of events, have no test, but a set that zero is tested for.
+    # Fractional weights in clusters have no test, except those of events, but they have a set that
+    # zero is tested for.
     return interval is not None and not interval.includes_zero
 
 
 def joint_verdict(
     evidence: Evidence, verdicts: Mapping[str, Verdict], test: Significance | None, *, level: float
 ) -> Verdict:
-    """Whether all labels, or classes, are calibrated, from the verdict on each at the level of Holm's method."""
+    """Whether all labels, or classes, are calibrated; each was judged by Holm's method."""
     flags = _flagged_labels(verdicts, test)
     code = _joint_code([verdict.code for verdict in verdicts.values()])
-    nothing: Any = dict.fromkeys(("interval", "ece", "slope", "observed_expected"))
     scores = np.array([verdict.mean_score for verdict in verdicts.values()])
     rates = np.array([verdict.rate for verdict in verdicts.values()])
     return Verdict(
@@ -106,7 +114,10 @@ def joint_verdict(
         test=test,
         flags=() if flags is None else (flags,),
         clustered=evidence.dependent,
-        **nothing,
+        interval=None,
+        ece=None,
+        slope=None,
+        observed_expected=None,
     )
 
 
@@ -178,14 +189,12 @@ def _lies_within(estimate: Estimate | None, ends: tuple[float, float]) -> bool:
 
 
 def power_of(evidence: Evidence, alpha: float, seed: int) -> DetectionPower:
-    """Power to detect a miscalibration that matters, for as many independent rows as these are worth."""
+    """Power to detect a miscalibration that matters, for the effective number of rows."""
     cells = evidence.cells
     effective = float(cells.weight.sum())
     clusters = None
-    if not cells.whole:
-        effective = (
-            effective if cells.squares is None else effective**2 / float(cells.squares.sum())
-        )
+    if not cells.whole and cells.squares is not None:
+        effective = effective**2 / float(cells.squares.sum())
     if evidence.cluster is not None:
         rows = evidence.clustered
         clusters = effective_number(rows.cluster, rows.w if rows.counts else None)
@@ -196,12 +205,12 @@ def power_of(evidence: Evidence, alpha: float, seed: int) -> DetectionPower:
 def _flagged_segments(segments: Segments | None) -> Flags | None:
     if segments is None or not segments.flagged.any():
         return None
-    own = segments.flagged & segments.differs
-    i = int(np.argmax(own if own.any() else segments.flagged))  # the costliest comes first
+    differs = segments.flagged & segments.differs
+    i = int(np.argmax(differs if differs.any() else segments.flagged))  # the costliest comes first
     name = f"{segments.column[i]} = {segments.value[i]}"
     ratio = float(segments.ratio[i])
     number = int(segments.flagged.sum())
-    tested = None if np.isnan(segments.overall_pvalue).all() else int(own.sum())
+    tested = None if np.isnan(segments.overall_pvalue).all() else int(differs.sum())
     finding = segments.finding[i]
     joint = segments.joint_pvalue
     return Flags("segment", number, len(segments.value), name, finding, ratio, joint, tested)
@@ -211,8 +220,8 @@ def _flagged_classes(classes: Sequence[ClassRow] | None) -> Flags | None:
     worst = worst_class(classes)
     if classes is None or worst is None:
         return None
-    bad = [one for one in classes if one.flagged]
+    bad = [row for row in classes if row.flagged]
     ratio = worst.share / worst.score if worst.score > 0 else math.inf
     finding = f"{'under' if ratio > 1 else 'over'}-predicted"
-    pvalue = min(one.adjusted_pvalue or 0.0 for one in bad)
+    pvalue = min(row.adjusted_pvalue or 0.0 for row in bad)
     return Flags("class", len(bad), len(classes), worst.label, finding, ratio, pvalue)

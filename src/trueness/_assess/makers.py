@@ -27,7 +27,6 @@ from trueness._input.arguments import check_flag, checked_word
 from trueness._level import Level
 from trueness._numerics.holm import holm
 from trueness._tally.evidence import Evidence
-from trueness._tally.multiclass import TOP_OF_TWO
 from trueness._tally.rules import EqualMass
 from trueness._tally.tally import Binned
 from trueness.errors import InputError, quietly
@@ -70,7 +69,7 @@ from trueness.typing import Floats
 _SETTLING = (4_999, 19_999)
 _MOST_LABELS = 2 * 10**8
 _ABOUT_ROWS = ("", "y_true", "y_prob", "measure", "sample_weight", "kind", "cluster")
-"""What an error is about that these rows, and not the caller's options, are the reason of."""
+"""The arguments of errors that are due to the rows, not to the caller's options."""
 
 
 # ---- all rows
@@ -81,44 +80,32 @@ def test(a: Asked, **options: Any) -> Significance:
 
     As long as the Monte-Carlo error of the p-value leaves the decision open, more are drawn.
     """
-    evidence = _of_largest(a, options.get("k"))
+    evidence = a.view("confidence", keep=options.get("k") is not None)
     is_default = options.get("resamples") is None
-    if (
-        options.get("resamples") is None
-        and options.get("method", "omnibus") in ("omnibus", "quantiles")
-        and _is_one(evidence)
-    ):
+    is_omnibus = options.get("method", "omnibus") in ("omnibus", "quantiles")
+    if is_default and is_omnibus and _is_one(evidence):
         # As for the confidence set, so that both have one p-value.
         options["resamples"] = a.draws or required_draws(Level(a.level).alpha)
     is_plain = _is_one(evidence) and not evidence.dependent and not evidence.importance
     may_settle = is_default and is_plain and a.draws is None
-    found = replace(test_of(evidence, seed=a.seed, **options), level=a.level)
+    result = replace(test_of(evidence, seed=a.seed, **options), level=a.level)
     for draws in _SETTLING if may_settle and evidence.tally is not None else ():
-        if not found.is_open or draws * evidence.cells.size > _MOST_LABELS:
+        if not result.is_open or draws * evidence.cells.size > _MOST_LABELS:
             break
-        if draws <= 1 / found.smallest_pvalue:
+        if draws <= 1 / result.smallest_pvalue:
             continue
         options["resamples"] = draws
-        found = replace(test_of(evidence, seed=a.seed, **options), level=a.level)
-    return found
-
-
-def _of_largest(a: Asked, k: int | None) -> Evidence:
-    """The rows as a question about the k largest scores of a row reads them; two columns say so."""
-    evidence = a.view("confidence", keep=k is not None)
-    rows = evidence.rows
-    if k == 1 and rows is not None and rows.p.shape[1:] == (2,):
-        return replace(evidence, notes=(*evidence.notes, TOP_OF_TWO))
-    return evidence
+        result = replace(test_of(evidence, seed=a.seed, **options), level=a.level)
+    return result
 
 
 def _settled_draws(a: Asked, options: Mapping[str, Any]) -> int | None:
-    """As many draws for zero as the test took, so that both decide alike; None for those of the level."""
+    """As many draws for zero as the test took, so that both decide alike; None by the level."""
     evidence = a.view("confidence")
     has_own_cells = any(options.get(name) is not None for name in ("k", "bins", "smoothness"))
     if a.draws is not None or has_own_cells or options.get("method", "score") != "score":
-        given: int | None = a.draws
-        return given
+        draws: int | None = a.draws
+        return draws
     if not _is_one(evidence) or evidence.dependent or evidence.importance:
         return None
     decided: Significance | None = quietly(a.possible, "test")
@@ -129,7 +116,7 @@ def _settled_draws(a: Asked, options: Mapping[str, Any]) -> int | None:
 
 def interval(a: Asked, **options: Any) -> Interval:
     """A confidence set of the l2 error."""
-    evidence = _of_largest(a, options.get("k"))
+    evidence = a.view("confidence", keep=options.get("k") is not None)
     draws = _settled_draws(a, options)
     return interval_of(evidence, level=a.level, seed=a.seed, draws=draws, **options)
 
@@ -152,8 +139,8 @@ def prior_shift(a: Asked) -> PriorShift | None:
         return None
     intercept = a.estimate("intercept")
     slope = a.estimate("slope")
-    found = shift_of_limits(intercept, slope, inside_cells(evidence.cells), a.level)
-    return replace(found, note=evidence.note)
+    shift = shift_of_limits(intercept, slope, inside_cells(evidence.cells), a.level)
+    return replace(shift, note=evidence.note)
 
 
 def verdict(a: Asked) -> Verdict:
@@ -185,9 +172,9 @@ def verdict(a: Asked) -> Verdict:
 
 def _joint_verdict(a: Asked) -> Verdict:
     """Whether all labels, or classes, are calibrated."""
-    each = {name: quietly(one.ask, "verdict") for name, one in a.ask("classes").items()}
+    verdicts = {name: quietly(problem.ask, "verdict") for name, problem in a.ask("classes").items()}
     joint = quietly(a.possible, "test")
-    return joint_verdict(a.view("confidence"), each, joint, level=a.level)
+    return joint_verdict(a.view("confidence"), verdicts, joint, level=a.level)
 
 
 # ---- measures
@@ -215,14 +202,14 @@ def estimate(
         refuse_asymmetric(evidence, question.measure.key)
         if evidence.view == "multilabel" or (evidence.has_images and not is_by_row(question)):
             return mean_over_labels(question, evidence, a.level, a.seed, floor=floor)
-        found = answers({"": question}, evidence, a.level, a.seed, floor=floor, draws=draws)
+        estimates = answers({"": question}, evidence, a.level, a.seed, floor=floor, draws=draws)
     except InputError as error:
         about_options = error.argument in options or error.argument not in (*_ABOUT_ROWS, "bins")
         no_measure = error.argument == "measure" and not question.measure.key
         if strict or about_options or no_measure:
             raise
         return unknown_estimate(question, evidence, a.level, str(error))
-    return found[""]
+    return estimates[""]
 
 
 def _with_bootstrap(question: Question, measure: Any) -> Question:
@@ -249,7 +236,7 @@ def asked_question(a: Asked, measure: Any, options: Mapping[str, Any]) -> Questi
 
 
 def _keeps_columns(question: Question) -> bool:
-    """Whether two columns are not one binary problem: scores of a row together, which sums do not keep."""
+    """Whether two columns are not one binary problem: the scores of a row are needed together."""
     return question.options.get("k") not in (None, 1) or question.measure.key == "accuracy"
 
 
@@ -260,15 +247,12 @@ def _draws(
     seed: int,
     *,
     resamples: int | None = None,
-    **how: Any,
+    **options: Any,
 ) -> dict[str, Floats]:
-    """Values for redrawn labels, which no level changes.
-
-    Drawn once for an estimate and a noise floor.
-    """
+    """Values for redrawn labels: the same at every level, and drawn once for limits and floors."""
 
     def of_one(question: Question) -> Floats:
-        return floor_draws({"": question}, evidence, seed, resamples=resamples, **how)[""]
+        return floor_draws({"": question}, evidence, seed, resamples=resamples, **options)[""]
 
     return {
         key: a.shared(_draws_of(question, evidence, resamples), partial(of_one, question))
@@ -290,10 +274,7 @@ def _draws_of(
 
 
 def draw_together(a: Asked, measures: Iterable[Any], kind: Any = None) -> None:
-    """Draw labels once for several measures whose floors will be asked for.
-
-    Each is as if it had been asked alone.
-    """
+    """Draw labels once for several measures; each floor is what it would be alone."""
     evidence = a.view(kind or "classwise")
     missing: dict[str, Question] = {}
     for measure in measures:
@@ -326,12 +307,19 @@ def floor(
     by_position = isinstance(measure, partial) and measure.args
     question = own_question(measure) if by_position else asked_question(a, measure, options)
     evidence = a.view(kind or question.measure.view, keep=_keeps_columns(question))
-    how: dict[str, Any] = {"observed": observed, "labelled": labelled, "alternative": alternative}
     draws = partial(_draws, a, resamples=resamples, workers=workers, report=report)
     # The bins of the assessment are no option of the measure.
     name = question.display_name if by_position else question_of(measure, options).display_name
     return noise_floor_of(
-        evidence, question, name=name, level=a.level, seed=a.seed, draws=draws, **how
+        evidence,
+        question,
+        name=name,
+        level=a.level,
+        seed=a.seed,
+        draws=draws,
+        observed=observed,
+        labelled=labelled,
+        alternative=alternative,
     )
 
 
@@ -368,23 +356,28 @@ def panel(a: Asked, curve: FlexibleMethod = "spline", floor: bool = True) -> Pan
     evidence = a.view("classwise")
     if evidence.view != "binary" or evidence.tally is None:
         return None
-    own: dict[str, Any] = {"curve": curve}
-    found = {}
+    estimates = {}
     for key in NAMES:
-        options: dict[str, Any] = (
-            own if key in ("ici", "e50", "e90", "emax") and curve != "spline" else {}
-        )
+        options: dict[str, Any] = {}
+        if key in ("ici", "e50", "e90", "emax") and curve != "spline":
+            options["curve"] = curve
         if not floor:
-            options = {**options, "floor": False}
-        found[key] = quietly(a.ask, "estimate", measure=key, kind=None, **options)
+            options["floor"] = False
+        estimates[key] = quietly(a.ask, "estimate", measure=key, kind=None, **options)
     clustered = evidence.in_clusters
-    # With clusters only the first test, whose weights must count rows.
-    methods = ("spiegelhalter", "cox") if clustered is None else ("spiegelhalter",) * evidence.whole
-    tests = tuple(filter(None, (quietly(a.possible, "test", method=method) for method in methods)))
-    clusters = None if clustered is None else clustered.clusters
-    in_buckets = evidence.rows is None
+    methods = ["spiegelhalter", "cox"]
+    if clustered is not None:
+        # With clusters only the first test, whose weights must count rows.
+        methods = ["spiegelhalter"] if evidence.whole else []
+    tests = [quietly(a.possible, "test", method=method) for method in methods]
     return panel_of_answers(
-        found, tests, evidence.cells, a.level, curve, clusters, in_buckets=in_buckets
+        estimates,
+        tuple(filter(None, tests)),
+        evidence.cells,
+        a.level,
+        curve,
+        None if clustered is None else clustered.clusters,
+        in_buckets=evidence.rows is None,
     )
 
 
@@ -399,8 +392,8 @@ def segments(a: Asked, resamples: int | None = None) -> Segments | None:
     if not rows.columns:
         return None
     evidence = a.view("confidence")
-    found = segments_of(evidence, rows.columns, level=a.level, resamples=resamples, seed=a.seed)
-    return in_own_words(evidence, found)
+    tested = segments_of(evidence, rows.columns, level=a.level, resamples=resamples, seed=a.seed)
+    return in_own_words(evidence, tested)
 
 
 def slices(a: Asked, **options: Any) -> Slices | None:
@@ -430,42 +423,48 @@ def classes(a: Asked) -> dict[str, Asked] | None:
 
 
 def joint_levels(problems: Mapping[str, Asked], level: float) -> dict[str, Asked]:
-    """Several problems at the levels at which Holm's method judges them, so that all verdicts hold jointly."""
+    """Several problems at the levels of Holm's method, so that all verdicts hold jointly."""
     alpha = Level(level).alpha
     strictest = Level.of_alpha(alpha / len(problems)).confidence
     # As many draws for each, so that p-values and confidence sets of any level agree.
     draws = draws_for(len(problems), alpha)
-    tests = [
-        quietly(one.but(level=strictest, draws=draws).possible, "test") for one in problems.values()
-    ]
-    # A problem whose test is not possible counts as one that shows nothing.
-    pvalues = np.array([1.0 if test is None else test.pvalue for test in tests])
-    levels = _holm_levels(pvalues, alpha)
-    return {
-        name: one.but(level=own, draws=draws)
-        for (name, one), own in zip(problems.items(), levels, strict=True)
-    }
+    pvalues = []
+    for problem in problems.values():
+        test = quietly(problem.but(level=strictest, draws=draws).possible, "test")
+        # A problem whose test is not possible counts as one that shows nothing.
+        pvalues.append(1.0 if test is None else test.pvalue)
+    levels = _holm_levels(np.array(pvalues), alpha)
+    judged = {}
+    for name, own_level in zip(problems, levels, strict=True):
+        judged[name] = problems[name].but(level=own_level, draws=draws)
+    return judged
 
 
 def _problems(a: Asked) -> dict[str, ModelRows] | None:
     """The rows of each class or label; None for one problem."""
     evidence = a.view("confidence")
+    problems = {}
     if evidence.rows is None:
         sums: Any = evidence.given
         if len(sums.parts) == 1:
             return None
-        named = zip(sums.classes or (), sums.parts, strict=True)
-        parts = {
-            str(name): type(sums)("binary", (part,)) for name, part in named if part.totals.rows
-        }
-        return {name: ModelRows(Evidence.of_sums(part)) for name, part in parts.items()}
+        for name, part in zip(sums.classes or (), sums.parts, strict=True):
+            if part.totals.rows:
+                binary = Evidence.of_sums(type(sums)("binary", (part,)))
+                problems[str(name)] = ModelRows(binary)
+        return problems
     if evidence.view == "binary":
         return None
-    return {str(name): ModelRows(replace(one, notes=())) for name, one in evidence.each_class()}
+    for name, binary in evidence.each_class():
+        problems[str(name)] = ModelRows(replace(binary, notes=()))
+    return problems
 
 
 def _holm_levels(pvalues: Floats, alpha: float) -> list[float]:
-    """The level at which Holm's method judges each: p ≤ α/(m − i) in ascending order, up to the first that is not."""
+    """The level at which Holm's method judges each p-value.
+
+    In ascending order p ≤ α/(m − i) is rejected, up to the first that is larger.
+    """
     number = pvalues.size
     rejected = int((holm(pvalues) <= alpha).sum())
     levels = np.empty(number)
@@ -496,11 +495,10 @@ def _no_name(_names: Any) -> Any:
 
 def remedies(a: Asked) -> Remedies | None:
     """Calibrators on held-out rows; None where the rows cannot be split."""
-    from trueness._assess.remedies import (
-        remedies as tried,
-    )  # loads scikit-learn, which other questions do not need
+    # Loads scikit-learn, which other questions do not need.
+    from trueness._assess.remedies import remedies as compute_remedies
 
-    return tried(a)
+    return compute_remedies(a)
 
 
 # ---- what is absent
@@ -526,7 +524,9 @@ def absent_answers(a: Asked) -> Iterator[str]:
     if evidence.view == "binary":
         yield "There are no classes: this is one problem."
     if isinstance(evidence.given, Binned):
-        yield "Sums of bins do not keep the scores: there is no test, no confidence set and no panel."
+        yield (
+            "Sums of bins do not keep the scores: there is no test, no confidence set and no panel."
+        )
         return
     for question, name in (("test", "The test"), ("interval", "The confidence set")):
         reason = a.reason_against(question)

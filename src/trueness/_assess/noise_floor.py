@@ -181,11 +181,21 @@ def noise_floor(
     workers = checked_whole(workers, "workers", MOST_WORKERS)
     if observed is not None and y_true is not None:
         raise InputError("observed", "must be left out when `y_true` is given, which determines it")
-    options: dict[str, Any] = {"resamples": draws, "alternative": alternative, "workers": workers}
-    options["report"] = reporter(progress)
+    options: dict[str, Any] = {
+        "measure": measure,
+        "resamples": draws,
+        "alternative": alternative,
+        "workers": workers,
+        "report": reporter(progress),
+    }
     if observed is not None:
         options["observed"] = checked_number(observed, "observed")
-    how: Any = {"level": level, "seed": seed, "own_bins": True}
+
+    def ask(y: Any, p: Any, **more: Any) -> NoiseFloor:
+        a = asked_of(y, p, rows, level=level, seed=seed, own_bins=True)
+        floor: NoiseFloor = a.ask("floor", **options, **more)
+        return floor
+
     if isinstance(y_prob, Tally | Sketch | Binned | Events):
         if y_true is not None:
             if isinstance(y_prob, Events):
@@ -195,20 +205,12 @@ def noise_floor(
             raise InputError(
                 "y_true", f"must be left out when `y_prob` is {holder} labels and scores"
             )
-        of_sums: NoiseFloor = asked_of(y_prob, None, rows, **how).ask(
-            "floor", measure=measure, **options
-        )
-        return of_sums
+        return ask(y_prob, None)
     if y_true is not None:
-        of_rows: NoiseFloor = asked_of(y_true, y_prob, rows, **how).ask(
-            "floor", measure=measure, **options
-        )
-        return of_rows
-    # Nothing is said of labels that only stand in for those that are not there.
+        return ask(y_true, y_prob)
+    # No warning about labels that only stand in for missing ones.
     with collected_warnings(OneClassWarning):
-        a = asked_of(_placeholder_labels(y_prob, rows), y_prob, rows, **how)
-        found: NoiseFloor = a.ask("floor", measure=measure, labelled=False, **options)
-    return found
+        return ask(_placeholder_labels(y_prob, rows), y_prob, labelled=False)
 
 
 def _placeholder_labels(y_prob: Any, rows: RowOptions) -> Any:
@@ -219,6 +221,8 @@ def _placeholder_labels(y_prob: Any, rows: RowOptions) -> Any:
         return np.zeros(shape if len(shape) == 2 else (n, *shape[2:]), dtype=np.uint8)
     named = rows.get("labels")
     positive = rows.get("pos_label")
-    if named is None and positive is None:
-        return np.zeros(n, dtype=np.uint8)
-    return [positive if named is None else next(iter(named))] * n
+    if named is not None:
+        return [next(iter(named))] * n
+    if positive is not None:
+        return [positive] * n
+    return np.zeros(n, dtype=np.uint8)

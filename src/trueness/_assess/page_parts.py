@@ -47,9 +47,7 @@ def page_comparison(models: Mapping[str, Evidence], options: Options) -> Compari
 
 def adjusted_pvalues(models: Sequence[Model]) -> list[float | None]:
     """The p-values of the tests of all rows, adjusted for the number of models by Holm's method."""
-    return holm_adjusted(
-        [None if model.summary.test is None else model.summary.test.pvalue for model in models]
-    )
+    return holm_adjusted([model.summary.pvalue for model in models])
 
 
 def page_segments(a: Asked, rule: BinRule, groups: Groups, names: Any) -> Segments | None:
@@ -58,15 +56,19 @@ def page_segments(a: Asked, rule: BinRule, groups: Groups, names: Any) -> Segmen
     None without columns.
     """
     with collect_warnings(Notes()):  # the table shows which segments are small
-        found: Tested | None = a.ask("segments")
-        if found is None:
+        tested: Tested | None = a.ask("segments")
+        if tested is None:
             return None
-        errors = {
-            name: float(ece(sums, bins=rule)) for name, sums in _segment_sums(a, groups, names)
-        }
-    lines = (row | {"ece": errors[row["column"], row["value"]]} for row in found.rows())
-    rows = tuple({key: value for key, value in row.items() if key != "weight"} for row in lines)
-    return Segments(rows, found.joint_pvalue, found.alpha, found.assumptions, found.notes)
+        errors = {}
+        for segment, sums in _segment_sums(a, groups, names):
+            errors[segment] = float(ece(sums, bins=rule))
+    rows = []
+    for row in tested.rows():
+        row.pop("weight", None)
+        rows.append(row | {"ece": errors[row["column"], row["value"]]})
+    return Segments(
+        tuple(rows), tested.joint_pvalue, tested.alpha, tested.assumptions, tested.notes
+    )
 
 
 def page_slices(a: Asked) -> Slices | None:
@@ -74,26 +76,28 @@ def page_slices(a: Asked) -> Slices | None:
 
     None of one column, or where no slice has enough rows.
     """
-    found: Slices | None = quietly(a.possible, "slices", most=_MOST_SLICES)
-    return found
+    slices: Slices | None = quietly(a.possible, "slices", most=_MOST_SLICES)
+    return slices
 
 
-def note_on_map(a: Asked, found: Tested | Slices | None, wanted: Advice) -> tuple[str, ...]:
+def note_on_map(a: Asked, tested: Tested | Slices | None, wanted: Advice) -> tuple[str, ...]:
     """That a map by the columns of segments or slices is better than one map for all rows.
 
     Only beside the advice to fit a map for all rows: any other advice stands alone.
     """
     data = a.view("confidence")
-    if found is None or wanted.kind not in _MAPS_OF_ALL_ROWS or data.events is not None:
+    if tested is None or wanted.kind not in _MAPS_OF_ALL_ROWS or data.events is not None:
         return ()
-    by = a.rows.columns if isinstance(found, Tested) else a.rows.slice_columns
+    by = a.rows.columns if isinstance(tested, Tested) else a.rows.slice_columns
     columns: dict[str, Any] = {
-        v.name: np.array(v.values, dtype=object)[v.code] for v in by if not v.edges
+        column.name: np.array(column.values, dtype=object)[column.code]
+        for column in by
+        if not column.edges
     }
     if not columns:
         return ()
-    rows: Any = {"sample_weight": data.sample.w, "cluster": data.cluster}
-    return advice(found, data.sample.p, data.sample.y, columns, **rows)
+    sample = data.sample
+    return advice(tested, sample.p, sample.y, columns, sample_weight=sample.w, cluster=data.cluster)
 
 
 def _segment_sums(a: Asked, groups: Groups, names: Any) -> Iterator[tuple[tuple[str, str], Sums]]:
@@ -110,36 +114,36 @@ def _segment_sums(a: Asked, groups: Groups, names: Any) -> Iterator[tuple[tuple[
         order = np.argsort(column.code, kind="stable")
         ends = np.cumsum(np.bincount(column.code, minlength=len(column.values)))
         for value, rows in zip(column.values, np.split(order, ends[:-1]), strict=True):
-            some = sample.at(rows, None if sample.w is None else sample.w[rows])
-            yield (column.name, value), tally_of(some, "classwise")
+            weights = None if sample.w is None else sample.w[rows]
+            yield (column.name, value), tally_of(sample.at(rows, weights), "classwise")
 
 
 def page_clusters(cluster: Ints | None, models: int, multiclass: bool) -> Clusters | None:
     """The number of clusters, and which results account for them; None without clusters."""
     if cluster is None:
         return None
-    considered = (
-        *_CONSIDERED,
-        *(["classes"] if multiclass else []),
-        *(["comparison"] if models > 1 else []),
-    )
-    return Clusters(int(cluster.max()) + 1, effective_number(cluster), considered, _IGNORED)
+    considered = [*_CONSIDERED]
+    if multiclass:
+        considered.append("classes")
+    if models > 1:
+        considered.append("comparison")
+    number = int(cluster.max()) + 1
+    return Clusters(number, effective_number(cluster), tuple(considered), _IGNORED)
 
 
 def page_explorers(
     data: Evidence, classes: Any, rule: BinRule, level: float, subject: Subject
 ) -> tuple[Explorer, ...]:
     """All rows, and the classes with the largest ECE, as many as a page of 2 MB can hold."""
-    part = data.sums.parts[0] if isinstance(data.sums, Binned) else data.tally.parts[0]  # type: ignore[union-attr]
+    sums = data.sums if isinstance(data.sums, Binned) else data.tally
+    assert sums is not None
     name = "All rows" if data.classwise is None else "Top label"
     kind = "" if data.events is None else data.events.kind
-    views = [explorer(name, part, rule, level, top_label=subject.top_label, kind=kind)]
+    views = [explorer(name, sums.parts[0], rule, level, top_label=subject.top_label, kind=kind)]
     if data.classwise is not None:
-        places = {str(name): place for place, name in enumerate(data.classwise.classes or ())}
-        most = max(0, _MOST_VIEWS // len(subject.models) - 1)
-        shown = (
-            (f"Class {one.label}", data.classwise.parts[places[one.label]])
-            for one in classes[:most]
-        )
-        views += [explorer(*one, rule, level) for one in shown]
+        names = list(map(str, data.classwise.classes or ()))
+        n_views = max(0, _MOST_VIEWS // len(subject.models) - 1)
+        for row in classes[:n_views]:
+            part = data.classwise.parts[names.index(row.label)]
+            views.append(explorer(f"Class {row.label}", part, rule, level))
     return tuple(views)

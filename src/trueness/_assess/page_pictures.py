@@ -1,4 +1,4 @@
-"""The data of the pictures: isotonic blocks with their tests, sums for the bins that the page offers, and axes."""
+"""The data of the pictures: isotonic blocks with tests, sums for the offered bins, and axes."""
 
 import math
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from trueness.measure._bin_table import effective_counts
 from trueness.measure._tce import rejections
 from trueness.results._page import Axes, Blocks, Explorer
 from trueness.results._verdict import RARE
-from trueness.typing import Floats, Ints, Numbers
+from trueness.typing import Bools, Floats, Ints, Numbers
 
 _EVENTS: dict[str, Any] = {
     "x_name": "predicted probability",
@@ -57,7 +57,7 @@ _CORNER = 0.04
 _FEW = 0.1
 _REACH = 1.5
 _DECADES = np.array([10.0**-k for k in range(12, 0, -1)])
-_LOG_STEPS = [*(float(f"{first}e-{k}") for k in range(12, 0, -1) for first in (1, 2, 5)), 1.0]
+_LOG_STEPS = [float(f"{first}e-{k}") for k in range(12, 0, -1) for first in (1, 2, 5)] + [1.0]
 
 
 def isotonic_blocks(cells: Cells, alpha: float) -> Blocks:
@@ -67,33 +67,38 @@ def isotonic_blocks(cells: Cells, alpha: float) -> Blocks:
     """
     rule = BlockIsotonic()
     groups = rule.group(cells)
-    start = groups.start
+    first = groups.start[:-1]
     weight = cells.weight
-    rejected = rejections(cells, start[:-1], alpha, "binomial")
-    n = np.add.reduceat(weight, start[:-1])
-    places = []
-    for first, end in pairwise(
-        start
-    ):  # the smallest score that such a share of the rows does not exceed
-        reached = np.cumsum(weight[first:end])
-        places.append(first + np.searchsorted(reached, np.array((0.25, 0.5, 0.75)) * reached[-1]))
-    columns: Any = {"low_edge": groups.edges[:-1], "high_edge": groups.edges[1:]}
-    columns |= dict(
-        zip(("score_q1", "score_median", "score_q3"), cells.score[np.array(places)].T, strict=True)
+    rejected = rejections(cells, first, alpha, "binomial")
+    n = np.add.reduceat(weight, first)
+    quartiles = []
+    for start, end in pairwise(groups.start):
+        # The smallest score that such a share of the rows does not exceed.
+        reached = np.cumsum(weight[start:end])
+        places = start + np.searchsorted(reached, np.array((0.25, 0.5, 0.75)) * reached[-1])
+        quartiles.append(cells.score[places])
+    q1, median, q3 = np.array(quartiles).T
+    return Blocks(
+        low_edge=_floats(groups.edges[:-1]),
+        high_edge=_floats(groups.edges[1:]),
+        n=_ints(n),
+        rate=_floats(np.add.reduceat(cells.events, first) / n),
+        score_min=_floats(cells.score[first]),
+        score_q1=_floats(q1),
+        score_median=_floats(median),
+        score_q3=_floats(q3),
+        score_max=_floats(cells.score[groups.start[1:] - 1]),
+        refuted=_floats(np.add.reduceat(np.where(rejected, weight, 0), first) / n),
+        alpha=alpha,
+        rule=repr(rule),
     )
-    columns |= {"score_min": cells.score[start[:-1]], "score_max": cells.score[start[1:] - 1]}
-    columns["rate"] = np.add.reduceat(cells.events, start[:-1]) / n
-    columns["refuted"] = np.add.reduceat(np.where(rejected, weight, 0), start[:-1]) / n
-    fields: Any = {name: _floats(column) for name, column in columns.items()}
-    return Blocks(n=_ints(n), alpha=alpha, rule=repr(rule), **fields)
 
 
 def offered(rule: BinRule) -> tuple[int, ...]:
     """The numbers of bins that the page offers: a fixed list, and the requested one."""
-    asked = (
-        {rule.n} if isinstance(rule, EqualWidth | EqualMass) and rule.n <= _MOST_OFFERED else set()
-    )
-    return tuple(sorted({*OFFERED, *asked}))
+    if isinstance(rule, EqualWidth | EqualMass) and rule.n <= _MOST_OFFERED:
+        return tuple(sorted({*OFFERED, rule.n}))
+    return OFFERED
 
 
 def explorer(
@@ -113,45 +118,56 @@ def explorer(
     numbers if the weights are, so that the page computes exactly what the library does.
     """
     words = _TOP_LABEL if top_label else _STATEMENTS.get(kind, _EVENTS)
+    rules: dict[str, dict[str, Any]] = {}
     if isinstance(sums, Bins):
-        bins = sums.coarsen(rule)
-        start = np.arange(bins.size + 1)
-        cut = "width" if isinstance(rule, EqualWidth) and rule.n in offered(rule) else "given"
-        rules = {cut: {str(bins.size): _bins_of(Groups(bins.edges, start), bins, start, level)}}
-        axes = _axes(bins, bins, level)
-        return Explorer(
-            name, **_sums(bins), rules=rules, rule=cut, bins=str(bins.size), **axes, **words
-        )
-    groups, asked = _offered_groups(sums, rule)
-    start = np.unique(
-        np.concatenate([one.start for by_number in groups.values() for one in by_number.values()])
-    )
-    fine = Bins.from_cells(sums, Groups(start.astype(np.float64), start))
-    many = sums.size > _MANY  # then they are pooled in the fine cells before a band is computed
-    pooled = pool_runs(sums, start[:-1]) if many else sums
-    rules = {
-        cut: {
-            n: _bins_of(one, fine, start, level)
-            | _band_of(pooled, np.searchsorted(start, one.start) if many else one.start, level)
-            for n, one in by_number.items()
-        }
-        for cut, by_number in groups.items()
-    }
-    axes = _axes(sums, Bins.from_cells(sums, EqualMass(10).group(sums)), level)
-    number = next(iter(groups["given"])) if asked == "given" else str(rule.n_requested)
-    return Explorer(name, **_sums(fine), rules=rules, rule=asked, bins=number, **axes, **words)
+        fine = sums.coarsen(rule)
+        start = np.arange(fine.size + 1)
+        number = str(fine.size)
+        is_offered = isinstance(rule, EqualWidth) and rule.n in offered(rule)
+        cut = "width" if is_offered else "given"
+        rules[cut] = {number: _bins_of(Groups(fine.edges, start), fine, start, level)}
+        axes = _axes(fine, fine, level)
+    else:
+        groups = _offered_groups(sums, rule)
+        cut = _cut(rule)
+        number = str(rule.n_requested)
+        if cut == "given":
+            (number,) = groups[cut]
+        starts = [group.start for by_number in groups.values() for group in by_number.values()]
+        start = np.unique(np.concatenate(starts))
+        fine = Bins.from_cells(sums, Groups(start.astype(np.float64), start))
+        pooled = sums
+        is_pooled = sums.size > _MANY  # scores, then, are pooled before a band is computed
+        if is_pooled:
+            pooled = pool_runs(sums, start[:-1])
+        for offered_cut, by_number in groups.items():
+            rules[offered_cut] = {}
+            for n, group in by_number.items():
+                first = np.searchsorted(start, group.start) if is_pooled else group.start
+                limits = _bins_of(group, fine, start, level)
+                rules[offered_cut][n] = limits | _band_of(pooled, first, level)
+        axes = _axes(sums, Bins.from_cells(sums, EqualMass(10).group(sums)), level)
+    return Explorer(name, **_sums(fine), rules=rules, rule=cut, bins=number, **axes, **words)
 
 
-def _offered_groups(cells: Cells, rule: BinRule) -> tuple[dict[str, dict[str, Groups]], str]:
-    """The bins of every offered rule and number, and the kind of the requested rule."""
-    kinds: dict[str, Any] = {"width": EqualWidth, "mass": EqualMass}
-    groups = {
-        kind: {str(n): of(n).group(cells) for n in offered(rule)} for kind, of in kinds.items()
-    }
+def _cut(rule: BinRule) -> str:
+    """How the page cuts the requested bins: by 'width', 'mass', or as 'given'."""
     if isinstance(rule, EqualWidth | EqualMass) and rule.n in offered(rule):
-        return groups, "mass" if isinstance(rule, EqualMass) else "width"
-    asked = rule.group(cells)
-    return groups | {"given": {str(asked.start.size - 1): asked}}, "given"
+        return "mass" if isinstance(rule, EqualMass) else "width"
+    return "given"
+
+
+def _offered_groups(cells: Cells, rule: BinRule) -> dict[str, dict[str, Groups]]:
+    """The bins of every offered rule and number, and those of another requested rule."""
+    numbers = offered(rule)
+    groups = {
+        "width": {str(n): EqualWidth(n).group(cells) for n in numbers},
+        "mass": {str(n): EqualMass(n).group(cells) for n in numbers},
+    }
+    if _cut(rule) == "given":
+        given = rule.group(cells)
+        groups["given"] = {str(given.start.size - 1): given}
+    return groups
 
 
 def _axes(sums: Cells | Bins, tenths: Bins, level: float) -> dict[str, Any]:
@@ -163,25 +179,33 @@ def _axes(sums: Cells | Bins, tenths: Bins, level: float) -> dict[str, Any]:
 
 
 def _sums(fine: Bins) -> dict[str, Any]:
-    both = None if fine.table is None else fine.table.sum(axis=1)
-    return {
+    sums: dict[str, Any] = {
         "n": _ints(fine.count),
         "events": _floats(fine.events),
         "weight": _floats(fine.weight),
-        "high": None if both is None else _ints(both[:, 1]),
-        "low": None if both is None else _ints(both[:, 2]),
-        "sum_score": _floats(fine.sum_score) if both is None else None,
+        "high": None,
+        "low": None,
+        "sum_score": None,
     }
+    if fine.table is None:
+        sums["sum_score"] = _floats(fine.sum_score)
+    else:
+        exact = fine.table.sum(axis=1)
+        sums["high"] = _ints(exact[:, 1])
+        sums["low"] = _ints(exact[:, 2])
+    return sums
 
 
 def _bins_of(groups: Groups, fine: Bins, start: Ints, level: float) -> dict[str, tuple[float, ...]]:
     """Where the bins of one rule begin among the fine cells, and the interval of each rate."""
     first = np.searchsorted(start, groups.start)
-    table, floats = (
-        None if sums is None else _runs(sums, first) for sums in (fine.table, fine.floats)
-    )
     merged = Bins(
-        groups.edges, table, floats, _runs(fine.count, first), moments=True, whole=fine.whole
+        groups.edges,
+        None if fine.table is None else _runs(fine.table, first),
+        None if fine.floats is None else _runs(fine.floats, first),
+        _runs(fine.count, first),
+        moments=True,
+        whole=fine.whole,
     )
     low, high = clopper_pearson(*effective_counts(merged), level)
     return {
@@ -195,9 +219,12 @@ def _bins_of(groups: Groups, fine: Bins, start: Ints, level: float) -> dict[str,
 def _band_of(cells: Cells, first: Ints, level: float) -> dict[str, tuple[float, ...]]:
     """The simultaneous band of bins that begin at these cells, and the bins outside it."""
     filled = first[1:] > first[:-1]
-    low, high = consistency_ends(cells, first, level ** (1 / max(1, int(filled.sum()))))
+    n_filled = max(1, int(filled.sum()))
+    low, high = consistency_ends(cells, first, level ** (1 / n_filled))
+    events = _runs(cells.events, first)
+    weight = _runs(cells.weight, first)
     rate = np.full(filled.size, np.nan)
-    rate[filled] = _runs(cells.events, first)[filled] / _runs(cells.weight, first)[filled]
+    rate[filled] = events[filled] / weight[filled]
     outside = np.flatnonzero((rate < low) | (rate > high))
     return {"least": _rounded(low), "most": _rounded(high), "outside": _ints(outside)}
 
@@ -230,23 +257,21 @@ def _fitted_axes(sums: Cells | Bins, tenths: Bins, level: float) -> Axes:
     """
     with np.errstate(invalid="ignore"):
         lows, highs = clopper_pearson(*effective_counts(tenths), level)
-    least = min(_quantile(sums, _RARE), float(np.nanmin(tenths.rate)))
-    most = max(_quantile(sums, 1 - _RARE), float(np.nanmax(tenths.rate)))
+    lowest = min(_quantile(sums, _RARE), float(np.nanmin(tenths.rate)))
+    highest = max(_quantile(sums, 1 - _RARE), float(np.nanmax(tenths.rate)))
     # Long intervals are cut off: they would push all points into a corner.
-    least = min(least, max(float(np.nanmin(lows)), 1 - _REACH * (1 - least)))
-    most = max(most, min(float(np.nanmax(highs)), _REACH * most))
-    low, high = zoomed_ends(least, most)
+    lowest = min(lowest, max(float(np.nanmin(lows)), 1 - _REACH * (1 - lowest)))
+    highest = max(highest, min(float(np.nanmax(highs)), _REACH * highest))
+    low, high = zoomed_ends(lowest, highest)
     if isinstance(sums, Cells):
         at_zero, at_one = _crowds(sums, low, high)
         total = float(sums.weight.sum())
-        rare = (
-            0 < sums.events.sum() < RARE * total
-            and sums.weight[sums.score > 0].sum() >= _HALF * total
-        )
-        if at_zero or rare:
-            return _logarithmic(sums, most, tenths.rate)
+        is_rare = 0 < sums.events.sum() < RARE * total
+        has_logarithms = sums.weight[sums.score > 0].sum() >= _HALF * total
+        if at_zero or (is_rare and has_logarithms):
+            return _logarithmic(sums, highest, tenths.rate)
         if at_one:
-            return _logit(sums, least)
+            return _logit(sums, lowest)
     return _ticked("linear", sums, low, high, linear_ticks(low, high))
 
 
@@ -255,34 +280,41 @@ def _quantile(sums: Cells | Bins, share: float, low: float = -1.0, high: float =
     inside = (sums.weight > 0) & (sums.score > low) & (sums.score < high)
     score = sums.score[inside]
     reached = np.cumsum(sums.weight[inside], dtype=np.float64)
-    return float(score[min(np.searchsorted(reached, share * reached[-1]), score.size - 1)])
+    place = np.searchsorted(reached, share * reached[-1])
+    return float(score[min(place, score.size - 1)])
 
 
 def _crowds(cells: Cells, low: float, high: float) -> tuple[bool, bool]:
-    """Whether most scores strictly between 0 and 1 lie in the lower or upper corner of linear axes, few far from it."""
+    """Whether most scores but 0 and 1 lie in the lower or upper corner of linear axes.
+
+    Few may be far from it.
+    """
     p = cells.score
     corner = _CORNER * (high - low)
     far = 0.5 * (high - low)
-    share = cells.weight / cells.weight.sum()
-    at_zero = (
-        share[(p > 0) & (p < low + corner)].sum() >= _CROWD and share[p > low + far].sum() < _FEW
-    )
-    at_one = (
-        share[(p < 1) & (p > high - corner)].sum() >= _CROWD and share[p < high - far].sum() < _FEW
-    )
-    return bool(at_zero), bool(at_one)
+    weight = cells.weight / cells.weight.sum()
+
+    def share(where: Bools) -> float:
+        return float(weight[where].sum())
+
+    at_zero = share((p > 0) & (p < low + corner)) >= _CROWD and share(p > low + far) < _FEW
+    at_one = share((p < 1) & (p > high - corner)) >= _CROWD and share(p < high - far) < _FEW
+    return at_zero, at_one
 
 
-def _logarithmic(cells: Cells, most: float, rates: Floats) -> Axes:
-    """From below nearly all positive scores and rates, unless far less than one event is expected there."""
+def _logarithmic(cells: Cells, highest: float, rates: Floats) -> Axes:
+    """From below nearly all positive scores and rates.
+
+    Not below where far less than one event is expected.
+    """
     tiny = 0.1 / max(1, int(cells.count.sum()))
-    least = min(
+    lowest = min(
         max(_quantile(cells, _RARE, 0), tiny),
         _quantile(cells, _HALF, 0),
         *rates[rates > 0].tolist(),
     )
-    low = max([step for step in _LOG_STEPS if step <= least] or _LOG_STEPS[:1])
-    high = min(1.0, max(round_up(most), 10 * low))
+    low = max([step for step in _LOG_STEPS if step <= lowest] or _LOG_STEPS[:1])
+    high = min(1.0, max(round_up(highest), 10 * low))
     return _ticked("log", cells, low, high, _log_ticks(low, high))
 
 
@@ -295,14 +327,14 @@ def _log_ticks(low: float, high: float) -> list[float]:
     return powers[:: -(-len(powers) // _MOST_TICKS)]
 
 
-def joint_axes(axes: list[Axes]) -> Axes:
+def joint_axes(plots: list[Axes]) -> Axes:
     """Axes that include all of some, without a histogram; from 0 to 1 unless all have one scale."""
-    low = min(one.low for one in axes)
-    high = max(one.high for one in axes)
-    scales = {one.scale for one in axes}
-    widest = next((one for one in axes if (one.low, one.high) == (low, high)), None)
-    if widest is not None and len(scales) == 1:
-        return widest
+    low = min(axes.low for axes in plots)
+    high = max(axes.high for axes in plots)
+    scales = {axes.scale for axes in plots}
+    for axes in plots:
+        if (axes.low, axes.high) == (low, high) and len(scales) == 1:
+            return axes
     if scales != {"log"}:
         return Axes("linear", 0.0, 1.0, *_labelled(linear_ticks(0.0, 1.0)), ())
     return Axes("log", low, high, *_labelled(_log_ticks(low, high)), ())
@@ -312,15 +344,20 @@ def _labelled(ticks: list[float]) -> tuple[tuple[float, ...], tuple[str, ...]]:
     return tuple(ticks), tuple(map(percent_tick, ticks))
 
 
-def _logit(cells: Cells, least: float) -> Axes:
+def _logit(cells: Cells, lowest: float) -> Axes:
     """From below nearly all scores and rates to above nearly all scores below 1."""
     tiny = 0.1 / max(1, int(cells.count.sum()))
-    most, ninth = (_quantile(cells, share, high=1) for share in (1 - _RARE, 0.9))
-    high = 1 - _decade(min(max(1 - most, tiny), 1 - ninth))
-    low = 1 - round_up(1 - least) if least > 1 - _HALF else _decade(max(least, tiny))
+    highest = _quantile(cells, 1 - _RARE, high=1)
+    ninth_decile = _quantile(cells, 0.9, high=1)
+    high = 1 - _decade(min(max(1 - highest, tiny), 1 - ninth_decile))
+    low = _decade(max(lowest, tiny))
+    if lowest > 1 - _HALF:
+        low = 1 - round_up(1 - lowest)
     ticks = np.concatenate([_DECADES, [0.5], 1 - _DECADES[::-1]])
-    ticks = ticks[(ticks >= low * 0.999) & (1 - ticks >= (1 - high) * 0.999)]
-    return _ticked("logit", cells, low, high, ticks[:: -(-ticks.size // 6)].tolist())
+    inside = (ticks >= low * 0.999) & (1 - ticks >= (1 - high) * 0.999)
+    ticks = ticks[inside]
+    step = -(-ticks.size // 6)
+    return _ticked("logit", cells, low, high, ticks[::step].tolist())
 
 
 def _decade(value: float) -> float:
@@ -328,12 +365,14 @@ def _decade(value: float) -> float:
 
 
 def _ticked(scale: str, sums: Cells | Bins, low: float, high: float, ticks: list[float]) -> Axes:
-    edges = np.linspace(low, high, _BARS + 1)
     if scale == "log":
         edges = np.geomspace(low, high, _BARS + 1)
     elif scale == "logit":
-        first, last = (math.log(end / (1 - end)) for end in (low, high))
+        first = math.log(low / (1 - low))
+        last = math.log(high / (1 - high))
         edges = 1 / (1 + np.exp(-np.linspace(first, last, _BARS + 1)))
+    else:
+        edges = np.linspace(low, high, _BARS + 1)
     return Axes(scale, low, high, *_labelled(ticks), _histogram(sums, edges))
 
 

@@ -87,11 +87,12 @@ class Subject:
 def _fewer(
     models: Mapping[str, Any], what: str, rule: BinRule | None = None
 ) -> tuple[Mapping[str, Any], list[str]]:
-    """The sums or evidence with the largest ECE, as many as a page can hold, and a note if there are others."""
+    """The problems with the largest ECE, as many as a page can hold, and a note if others exist."""
     if len(models) <= _MOST_CLASSES:
         return models, []
     errors = {
-        name: float(ece(getattr(one, "sums", one), bins=rule or 10)) for name, one in models.items()
+        name: float(ece(getattr(problem, "sums", problem), bins=rule or 10))
+        for name, problem in models.items()
     }
     worst = sorted(models, key=lambda name: -errors[name])[:_MOST_CLASSES]
     note = f"The {_MOST_CLASSES} {what} with the largest ECE are shown, of {len(models):,}."
@@ -103,36 +104,46 @@ def read_sums(sums: Sums | Accumulator, rule: BinRule, notes: Iterable[str] = ()
 
     Of very many those with the largest ECE are kept.
     """
-    by = names_of(sums.by) if isinstance(sums, Accumulator) and sums.by is not None else ()
-    total = sums.total if isinstance(sums, Accumulator) else sums
+    by: tuple[str, ...] = ()
+    total: Sums
+    if isinstance(sums, Accumulator):
+        total = sums.total
+        by = names_of(sums.by) if sums.by is not None else ()
+    else:
+        total = sums
     if total.n == 0:
         raise InputError(
             "y_true", "must hold at least one row", f"this {type(total).__name__} is empty"
         )
     whole = Evidence.of_sums(total)
-    notes = [*notes, *(note for note in whole.notes if whole.two_columns)]
+    notes = [*notes]
+    if whole.two_columns:
+        notes += whole.notes
     total = quietly(lambda: whole.sums)
-    models, more = _fewer(
-        _problems(total), "labels" if total.kind == "multilabel" else "classes", rule
-    )
+    parts = "labels" if total.kind == "multilabel" else "classes"
+    models, more = _fewer(_problems(total), parts, rule)
     notes += more
     groups: dict[str, dict[tuple[str, ...], Sums]] = {name: {} for name in models}
     if by and total.buckets is not None:
         notes.append(
-            "Groups are not compared: their tests would take rows as independent, and these are in clusters."
+            "Groups are not compared: their tests would take rows as independent, and these are in "
+            "clusters."
         )
-    for group, part in (
-        sums.groups.items()
-        if isinstance(sums, Accumulator) and by and total.buckets is None
-        else ()
-    ):
-        for name, problem in _problems(binary_of_two_classes(part)).items():
-            if name in groups:
-                groups[name][tuple(str(one) or "''" for one in names_of(group))] = problem
+    elif by and isinstance(sums, Accumulator):
+        for group, part in sums.groups.items():
+            values = tuple(str(value) or "''" for value in names_of(group))
+            for name, problem in _problems(binary_of_two_classes(part)).items():
+                if name in groups:
+                    groups[name][values] = problem
     counts = RowCounts(
-        total.n, total.n, 0, float(total.weight), quietly(lambda: whole.weights), total.classes
+        given=total.n,
+        used=total.n,
+        dropped=0,
+        weight=float(total.weight),
+        weights=quietly(lambda: whole.weights),
+        classes=total.classes,
     )
-    evidence = {name: Evidence.of_sums(one) for name, one in models.items()}
+    evidence = {name: Evidence.of_sums(problem) for name, problem in models.items()}
     return Subject(
         evidence,
         counts,
@@ -178,30 +189,36 @@ def asked_of_rows(
     cluster: Any,
     rounded_to: float | None,
 ) -> dict[str, Asked]:
-    """What is asked about each model. A row with a missing value in any of them is dropped for all."""
+    """What is asked about each model.
+
+    A row with a missing value in any model, or without a cluster, is dropped for all.
+    """
     kind = rows.get("kind")
-    several_labels = isinstance(kind, str) and kind == "multilabel"
-    if not several_labels:
+    if isinstance(kind, str) and kind == "multilabel":
+        models: Mapping[str, Any] = {"scores": y_prob}
+    else:
         _check_kind(kind)
-    models = {"scores": y_prob} if several_labels else _models(y_prob)
+        models = _models(y_prob)
     # Errors name the model if there are several.
     are_named = len(models) > 1 or isinstance(y_true, Mapping)
     named = models if are_named else {"": next(iter(models.values()))}
     with collected_warnings(DroppedRowsWarning):  # the report counts them
-        found = Evidence.several(
+        passed = Evidence.several(
             y_true, named, rows, two_columns="keep", cluster=cluster, argument="y_prob"
         )
-    read = {name: one.rounded(rounded_to) for name, one in zip(models, found.values(), strict=True)}
-    given = first_labels(y_true)
-    first = next(iter(read.values()))
-    columns, slice_columns = columns_of(first, given, by, checked_whole(crossed, "crossed"), GROUPS)
-    labels = labels_of(first, given, rows)._replace(cluster=column_name(cluster))
+    rounded = [data.rounded(rounded_to) for data in passed.values()]
+    by_model = dict(zip(models, rounded, strict=True))
+    first = rounded[0]
+    true_labels = first_labels(y_true)
+    crossed = checked_whole(crossed, "crossed")
+    columns, slice_columns = columns_of(first, true_labels, by, crossed, GROUPS)
+    labels = labels_of(first, true_labels, rows)._replace(cluster=column_name(cluster))
     asked = {}
-    for name, one in read.items():
+    for name, data in by_model.items():
         # What is unusual about the rows becomes a note.
         with model_context(name if are_named else ""), collected_warnings():
             kept = model_rows(
-                one, columns=columns, slice_columns=slice_columns, labels=labels, copied=False
+                data, columns=columns, slice_columns=slice_columns, labels=labels, copied=False
             )
         asked[name] = Asked(kept, MAKERS, options.level, options.seed, options.rule)
     return asked
@@ -209,53 +226,57 @@ def asked_of_rows(
 
 def _check_kind(kind: Any) -> None:
     if kind is not None:
-        demand = "must be 'multilabel' or be left out: the report of a matrix shows the top label and every class"
+        demand = (
+            "must be 'multilabel' or be left out: the report of a matrix shows the top label and "
+            "every class"
+        )
         raise InputError("kind", demand, f"got {kind!r}")
 
 
-def require_same_labels(asked: Mapping[str, Asked]) -> None:
+def require_same_labels(by_model: Mapping[str, Asked]) -> None:
     """Raise unless assessments are of the same labels, or of statements, which have their own."""
-    models = {name: one.view("confidence") for name, one in asked.items()}
+    models = {name: asked.view("confidence") for name, asked in by_model.items()}
     first = next(iter(models.values()))
-    for name, other in models.items():
-        have_own = first.events is not None and other.events is not None
-        are_equal = other.rows is not None and np.array_equal(other.rows.y, first.need_rows("").y)
-        if not (have_own or are_equal):
-            raise InputError(
-                "y_true", "must hold assessments of the same labels", f"{name!r} has others"
-            )
+    for name, model in models.items():
+        have_events = first.events is not None and model.events is not None
+        are_equal = model.rows is not None and np.array_equal(model.rows.y, first.need_rows("").y)
+        if not (have_events or are_equal):
+            demand = "must hold assessments of the same labels"
+            raise InputError("y_true", demand, f"{name!r} has others")
 
 
-def subject_of(asked: Mapping[str, Asked]) -> Subject:
+def subject_of(by_model: Mapping[str, Asked]) -> Subject:
     """The models of a report, from what is asked about them."""
-    first = next(iter(asked.values()))
-    evidence = first.view("confidence")
+    first = next(iter(by_model.values()))
+    models: Mapping[str, Evidence] = {
+        name: asked.view("confidence") for name, asked in by_model.items()
+    }
+    evidence = next(iter(models.values()))
     assert evidence.rows is not None
-    if evidence.view != "multilabel" and evidence.asked and evidence.view != "confidence":
+    if evidence.asked and evidence.view not in ("multilabel", "confidence"):
         _check_kind(evidence.view)
-    models: Mapping[str, Evidence] = {name: one.view("confidence") for name, one in asked.items()}
     _check_order(models)
     notes = evidence.notes
     if evidence.view == "multilabel":
-        if len(asked) > 1:
-            raise InputError(
-                "y_true", "must be one assessment of several labels", f"got {len(asked)}"
-            )
-        each = {
+        if len(by_model) > 1:
+            demand = "must be one assessment of several labels"
+            raise InputError("y_true", demand, f"got {len(by_model)}")
+        by_label = {
             f"label {name}": label.view("confidence")
             for name, label in first.ask("classes").items()
         }
-        models, fewer = _fewer(each, "labels")
+        models, fewer = _fewer(by_label, "labels")
         notes = (*notes, *fewer)
-    used = evidence.rows.n
-    dropped = evidence.dropped
+    classes = evidence.classes
+    if evidence.view == "multilabel":
+        classes = None  # every label is a model
     counts = RowCounts(
-        used + evidence.weightless + dropped,
-        used,
-        dropped,
-        evidence.weight,
-        evidence.weights,
-        None if evidence.view == "multilabel" else evidence.classes,
+        given=evidence.rows.n + evidence.weightless + evidence.dropped,
+        used=evidence.rows.n,
+        dropped=evidence.dropped,
+        weight=evidence.weight,
+        weights=evidence.weights,
+        classes=classes,
     )
     labels = first.rows.labels
     return Subject(
@@ -280,45 +301,48 @@ def _models(y_prob: Any) -> Mapping[str, Any]:
 
 
 def _check_order(models: Mapping[str, Evidence]) -> None:
-    first, *others = models
-    for name in others:
-        mine = models[first]
+    first, *rest = models
+    mine = models[first]
+    for name in rest:
         theirs = models[name]
         if (mine.classes, mine.event) != (theirs.classes, theirs.event):
-            both = [
-                f"{one.event!r} last" if one.classes is None else list(one.classes)
-                for one in (mine, theirs)
-            ]
-            got = f"{first!r} has {both[0]} and {name!r} {both[1]}"
-            raise InputError(
-                "y_prob", "must hold models of the same classes in the same order", got
-            )
+            demand = "must hold models of the same classes in the same order"
+            got = f"{first!r} has {_order(mine)} and {name!r} {_order(theirs)}"
+            raise InputError("y_prob", demand, got)
+
+
+def _order(data: Evidence) -> str:
+    if data.classes is None:
+        return f"{data.event!r} last"
+    return str(list(data.classes))
 
 
 def asked_of_sums(subject: Subject, options: Options) -> dict[str, Asked]:
     """What is asked about each model; several labels are judged at the levels of Holm's method."""
-    asked = {}
+    by_model = {}
     for name, evidence in subject.models.items():
         groups = subject.groups.get(name)
-        read = of_groups(subject.by, groups) if groups else None
-        kept = ModelRows(evidence, groups=read)
-        asked[name] = Asked(kept, MAKERS, options.level, options.seed, options.rule)
+        rows = ModelRows(evidence, groups=of_groups(subject.by, groups) if groups else None)
+        by_model[name] = Asked(rows, MAKERS, options.level, options.seed, options.rule)
     if subject.view == "multilabel":
-        return joint_levels(asked, options.level)
-    return asked
+        return joint_levels(by_model, options.level)
+    return by_model
 
 
 def are_paired(models: Mapping[str, Evidence]) -> bool:
-    """Whether models can be compared row by row: events by several horizons have weights of their own."""
+    """Whether models can be compared row by row.
+
+    Events by several horizons have weights of their own.
+    """
     first, *others = models.values()
     if first.events is None:
         return True
     rows = first.need_rows("A comparison")
-    return all(
-        other.need_rows("A comparison").n == rows.n
-        and _is_same(other.need_rows("A comparison").w, rows.w)
-        for other in others
-    )
+    for other in others:
+        rows_of_other = other.need_rows("A comparison")
+        if rows_of_other.n != rows.n or not _is_same(rows_of_other.w, rows.w):
+            return False
+    return True
 
 
 def _is_same(first: Floats | None, second: Floats | None) -> bool:

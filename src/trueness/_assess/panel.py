@@ -38,7 +38,7 @@ def panel(
     percent: bool = False,
     ignore_index: int | None = None,
 ) -> Panel:
-    r"""The measures of a clinical or credit validation, each with confidence limits or a noise floor.
+    r"""The measures of a clinical or credit validation, each with limits or a noise floor.
 
     Parameters
     ----------
@@ -157,5 +157,5 @@ def panel(
         demand = "must be the probability of one class, or have two columns"
         remedy = "Pass one column and `y_true == that_class`."
         raise InputError("y_prob", demand, "a matrix has a panel per class", remedy=remedy)
-    found: Panel = a.ask("panel", curve=curve, floor=floor)
-    return found
+    table: Panel = a.ask("panel", curve=curve, floor=floor)
+    return table

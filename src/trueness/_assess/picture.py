@@ -25,9 +25,9 @@ def _picture(sums: Sums, rule: BinRule, level: float, notes: Notes) -> Picture:
     with collect_warnings(notes):
         table = bin_table(sums, bins=rule, level=level)
         if isinstance(sums, Binned):  # a band needs the distinct scores
-            nothing = np.full(len(table), math.nan)
+            unknown = np.full(len(table), math.nan)
             bands = Bands(
-                **vars(table) | {"low": nothing, "high": nothing}, band="", level_each=level
+                **vars(table) | {"low": unknown, "high": unknown}, band="", level_each=level
             )
         else:
             bands = curve_band(
@@ -41,20 +41,23 @@ def _picture(sums: Sums, rule: BinRule, level: float, notes: Notes) -> Picture:
 def first_picture(
     data: Evidence, rule: BinRule, level: float, notes: Notes
 ) -> tuple[Picture, BinRule]:
-    """The picture of the first diagram, and its bins: of equal mass, if most rows lie in one bin of equal width."""
-    asked = _picture(data.sums, rule, level, notes)
-    if len(asked.bins) > MOST_BINS:
-        made = f"{rule!r} makes {len(asked.bins):,}"
-        raise InputError("bins", f"must make at most {MOST_BINS:,} bins for a report", made)
-    share = float(asked.bins.weight.max() / asked.bins.weight.sum())
+    """The picture of the first diagram, and its bins.
+
+    They have equal mass if most rows lie in one bin of equal width.
+    """
+    picture = _picture(data.sums, rule, level, notes)
+    if len(picture.bins) > MOST_BINS:
+        got = f"{rule!r} makes {len(picture.bins):,}"
+        raise InputError("bins", f"must make at most {MOST_BINS:,} bins for a report", got)
+    share = float(picture.bins.weight.max() / picture.bins.weight.sum())
     tally = data.tally
     if tally is None or not isinstance(rule, EqualWidth) or rule.n == 1 or share <= _CROWDED:
-        return asked, rule
+        return picture, rule
     if tally.coarsen(EqualMass(_ORDINARY_BINS)).parts[0].size <= 2:
-        return asked, rule
+        return picture, rule
     first = EqualMass(rule.n)
     notes.add(
-        f"{percent(share)} of the rows lie in one bin of equal width: picture and table show {rule_in_words(first)}, "
-        f"the ECE of the summary keeps {rule_in_words(rule)}."
+        f"{percent(share)} of the rows lie in one bin of equal width: picture and table show "
+        f"{rule_in_words(first)}, the ECE of the summary keeps {rule_in_words(rule)}."
     )
     return _picture(data.sums, first, level, notes), first

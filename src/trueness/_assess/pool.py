@@ -119,65 +119,68 @@ def pool(
     observed/expected 1.1131, 95 % 0.9342 to 1.3263 (Rubin's rules, 5 imputations, n = 400)
     """
     try:
-        given: list[Any] = list(imputations)
+        items: list[Any] = list(imputations)
     except TypeError:  # not even every array can be iterated over
-        given = []
-    if len(given) < 2:
-        got = f"got {len(given)}" if given else f"got {type(imputations).__name__}"
+        items = []
+    if len(items) < 2:
+        got = f"got {len(items)}" if items else f"got {type(imputations).__name__}"
         raise InputError("imputations", "must be two or more assessments or estimates", got)
-    if all(isinstance(one, Estimate) for one in given):
+    if all(isinstance(item, Estimate) for item in items):
         if measures is not None:
             raise InputError("measures", "must be left out for estimates", f"got {measures!r}")
-        key = _key_of(given[0])
-        return Pooled(names=(key,), estimates=(_pooled(key, given),))
-    if not all(isinstance(one, Assessment) for one in given):
-        kinds = " and ".join(sorted({type(one).__name__ for one in given}))
+        key = _key_of(items[0])
+        return Pooled(names=(key,), estimates=(_pooled(key, items),))
+    if not all(isinstance(item, Assessment) for item in items):
+        kinds = " and ".join(sorted({type(item).__name__ for item in items}))
         raise InputError("imputations", "must all be assessments, or all estimates", f"got {kinds}")
-    if len({(one.n, one.level) for one in given}) > 1:
+    if len({(item.n, item.level) for item in items}) > 1:
         got = "numbers of rows or levels differ"
         raise InputError("imputations", "must be the same rows at one level", got)
     if measures is None:
-        return _pool_all(given)
+        return _pool_all(items)
     keys = [_checked_key(name) for name in _checked_names(measures)]
-    pooled = [_pooled(key, [one.estimate(key, floor=False) for one in given]) for key in keys]
+    pooled = [_pooled(key, [item.estimate(key, floor=False) for item in items]) for key in keys]
     return Pooled(names=tuple(keys), estimates=tuple(pooled))
 
 
-def _pool_all(given: list[Assessment]) -> Pooled:
+def _pool_all(assessments: list[Assessment]) -> Pooled:
     """Every measure that all data sets have."""
-    found: dict[str, Estimate] = {}
+    pooled: dict[str, Estimate] = {}
     notes = []
     for key in _SCALES:
         with collected_warnings(NoEstimateWarning):  # the note says so
-            several = [one.estimate(key, floor=False) for one in given]
+            estimates = [data_set.estimate(key, floor=False) for data_set in assessments]
         try:
-            found[key] = _pooled(key, several)
+            pooled[key] = _pooled(key, estimates)
         except InputError:
             # Which of prevalence and accuracy there is depends on the scores, and is no news.
-            if not all(math.isnan(one.value) for one in several):
+            if not all(math.isnan(estimate.value) for estimate in estimates):
                 notes.append(
-                    f"{several[0].measure} is left out: not every imputation has a value inside its "
-                    "range with a standard error."
+                    f"{estimates[0].measure} is left out: not every imputation has a value inside "
+                    "its range with a standard error."
                 )
-    if not found:
+    if not pooled:
         demand = "must have a measure with a standard error in every data set"
         raise InputError("imputations", demand, "none has")
-    return Pooled(names=tuple(found), estimates=tuple(found.values()), notes=tuple(notes))
+    return Pooled(names=tuple(pooled), estimates=tuple(pooled.values()), notes=tuple(notes))
 
 
-def _pooled(key: str, several: list[Estimate]) -> Estimate:
+def _pooled(key: str, estimates: list[Estimate]) -> Estimate:
     """One measure by Rubin's rules."""
-    first = several[0]
-    if len({(one.measure, one.level, one.kind) for one in several}) > 1:
+    first = estimates[0]
+    if len({(estimate.measure, estimate.level, estimate.kind) for estimate in estimates}) > 1:
         raise InputError("imputations", "must be of one measure, level and view", "they differ")
     scale = _MAPS[_SCALES[key]]
-    for i, one in enumerate(several):
-        if not (scale.inside(one.value) and 0 <= one.standard_error < math.inf):
-            got = f"number {i + 1} has {one.value:g} with standard error {one.standard_error:g}"
+    for i, estimate in enumerate(estimates):
+        if not (scale.inside(estimate.value) and 0 <= estimate.standard_error < math.inf):
+            error = estimate.standard_error
+            got = f"number {i + 1} has {estimate.value:g} with standard error {error:g}"
             demand = f"must have a value of {first.measure} inside its range, with a standard error"
             raise InputError("imputations", demand, got)
-    values = np.array([scale.there(one.value) for one in several])
-    errors = np.array([one.standard_error * scale.derivative(one.value) for one in several])
+    values = np.array([scale.there(estimate.value) for estimate in estimates])
+    errors = np.array(
+        [estimate.standard_error * scale.derivative(estimate.value) for estimate in estimates]
+    )
     rubin = _rubin(values, errors, first.n - 1)
     low, high = t_limits(rubin.mean, rubin.error, rubin.freedom, first.level)
     value = scale.back(rubin.mean)
@@ -189,7 +192,7 @@ def _pooled(key: str, several: list[Estimate]) -> Estimate:
         value=value,
         low=scale.back(low),
         high=scale.back(high),
-        method=f"Rubin's rules, {len(several)} imputations",
+        method=f"Rubin's rules, {len(estimates)} imputations",
         standard_error=rubin.error / scale.derivative(value),
         floor=math.nan,
         floor_high=math.nan,
@@ -208,11 +211,12 @@ class _Rubin(NamedTuple):
 
 
 def _rubin(values: Floats, errors: Floats, freedom: float) -> _Rubin:
-    """`freedom` is that of complete data."""
+    """The rules for estimates on their scale; `freedom` is that of complete data."""
     m = values.size
     between = (1 + 1 / m) * float(values.var(ddof=1))
     total = float((errors**2).mean()) + between
     share = between / total if total > 0 else 0.0
+    # Degrees of freedom by Barnard and Rubin (1999).
     observed = (freedom + 1) / (freedom + 3) * freedom * (1 - share)
     if share > 0:
         observed = 1 / (1 / observed + share**2 / (m - 1)) if observed > 0 else 0.0

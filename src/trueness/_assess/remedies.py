@@ -62,6 +62,14 @@ class _Task(NamedTuple):
     notes: Notes
 
 
+class _Trial(NamedTuple):
+    """A map that was tried."""
+
+    remedy: Remedy
+    scored: Evidence
+    """The rows of the first deal, with its held-out scores."""
+
+
 def remedies(a: Asked) -> Remedies | None:
     """The scores before and after each suitable calibrator; None without rows enough to split.
 
@@ -85,21 +93,24 @@ def remedies(a: Asked) -> Remedies | None:
         notes.add(f"Calibrators were tried on {used:,} of the {n:,} rows, drawn at random.")
     names = _map_names(sample)
     parts = _parts(task) if AUTOMATIC in names else ()
-    mixed = [one["name"] for one in parts if one["share"] >= _LEAST_SHARE and one["name"] in _MAPS]
+    large = [part["name"] for part in parts if part["share"] >= _LEAST_SHARE]
+    mixed = [name for name in large if name in _MAPS]
     corrected = [PRIOR_CORRECTION] if shift is not None and shift.shown else []
     with collect_warnings(notes):
         before = _remedy("as they are", None, [task.deal.rows], task)
-    tried = {}
+    tried: dict[str, _Trial] = {}
     for name in dict.fromkeys([*corrected, *names[:1], *mixed, *names]):
-        found = notes.attempt(f"{name[0].upper()}{name[1:]}", partial(_cross_fitted, name, task))
-        if found is not None:
-            tried[name] = replace(found[0], parts=parts if name == AUTOMATIC else ()), found[1]
-    after = [remedy for remedy, _ in tried.values()]
-    one_class = bool(
-        (sample.y == sample.y.flat[0]).all()
-    )  # then no map can be judged, and each has a gain for certain
+        trial = notes.attempt(f"{name[0].upper()}{name[1:]}", partial(_cross_fitted, name, task))
+        if trial is None:
+            continue
+        if name == AUTOMATIC:
+            trial = trial._replace(remedy=replace(trial.remedy, parts=parts))
+        tried[name] = trial
+    after = [trial.remedy for trial in tried.values()]
+    # With labels of one class no map can be judged, and each has a gain for certain.
+    one_class = bool((sample.y == sample.y.flat[0]).all())
     best = None if one_class else _best(tried, task, miscalibrated=miscalibrated)
-    infinite = [one.name for one in (before, *after) if one.log_loss == math.inf]
+    infinite = [remedy.name for remedy in (before, *after) if remedy.log_loss == math.inf]
     zero = "an observed outcome had predicted probability 0."
     return Remedies(
         before=before,
@@ -115,24 +126,19 @@ def remedies(a: Asked) -> Remedies | None:
 
 def _worded_notes(sample: Sample) -> Notes:
     """Notes in which warnings of single fits are about all of them."""
-    maps, ends = (
-        ("All maps but histogram binning", "0 or 1") if sample.p.ndim == 1 else ("These maps", "0")
-    )
-    moved = (
-        f"{maps} need logits, which scores of exactly {ends} do not have: these were moved inwards."
-    )
+    if sample.p.ndim == 1:
+        subject = "All maps but histogram binning need logits, which scores of exactly 0 or 1"
+    else:
+        subject = "These maps need logits, which scores of exactly 0"
+    moved = f"{subject} do not have: these were moved inwards."
     wording: dict[type[Warning], str] = {MovedScoresWarning: moved}
     if sample.p.ndim == 1 and np.ptp(sample.p) == 0:
         wording[SeparableWarning] = "All scores are equal: a map only shifts them."
     return Notes(wording)
 
 
-def _best(
-    tried: dict[str, tuple[Remedy, Evidence]], task: _Task, *, miscalibrated: bool
-) -> str | None:
-    """The map with the lowest Brier score, if it is probably better.
-
-    Or a preferred one as good as it.
+def _best(tried: dict[str, _Trial], task: _Task, *, miscalibrated: bool) -> str | None:
+    """The map with the lowest Brier score, if it is probably better, or a preferred one.
 
     Where the scores are known to be miscalibrated and no map lowers the Brier score, the log loss
     decides. A map with an infinite log loss is passed over if another one gains. Preferred is the
@@ -141,19 +147,21 @@ def _best(
     """
     chance = 0.5 if miscalibrated else LEAST_CHANCE
     score = "brier"
-    better = {name: one for name, one in tried.items() if one[0].chance > chance}
+    better = [name for name, trial in tried.items() if trial.remedy.chance > chance]
     if miscalibrated and not better:
-        better = {name: one for name, one in tried.items() if one[0].log_loss_chance > chance}
+        better = [name for name, trial in tried.items() if trial.remedy.log_loss_chance > chance]
         score = "log_loss"
-    better = {name: one for name, one in better.items() if math.isfinite(one[0].log_loss)} or better
-    best = min(better, key=lambda name: float(getattr(better[name][0], score)), default=None)
-    if best is None:
+    better = [name for name in better if math.isfinite(tried[name].remedy.log_loss)] or better
+    if not better:
         return None
+    best = min(better, key=lambda name: float(getattr(tried[name].remedy, score)))
     for name in (PRIOR_CORRECTION, AUTOMATIC):
-        if name in better and (
-            name == best or not _gain(better[name][1], better[best][1], task, score)[1] > 0
-        ):
+        if name == best:
             return name
+        if name in better:
+            _, low, _ = _gain(tried[name].scored, tried[best].scored, task, score)
+            if not low > 0:
+                return name
     return best
 
 
@@ -170,15 +178,14 @@ def _map_names(sample: Sample) -> tuple[str, ...]:
 
 
 def _parts(task: _Task) -> tuple[dict[str, Any], ...]:
-    """The maps of which the automatic one, fitted on all rows, consists."""
+    """The maps that the automatic one averages, fitted on all rows."""
     calibrator = _calibrator(AUTOMATIC, task)
     mixture = task.notes.attempt("The automatic map", partial(fitted, calibrator, task.deal.rows))
     if mixture is None:
         return ()
     shares = zip(mixture.candidates_, mixture.weights_.tolist(), strict=True)
-    return tuple(
-        {"name": name, "share": share} for name, share in sorted(shares, key=lambda one: -one[1])
-    )
+    largest_first = sorted(shares, key=lambda pair: -pair[1])
+    return tuple({"name": name, "share": share} for name, share in largest_first)
 
 
 def _calibrator(name: str, task: _Task) -> Any:
@@ -211,32 +218,34 @@ def _scheme(rows: Sample) -> str:
     return "randomized"
 
 
-def _cross_fitted(name: str, task: _Task) -> tuple[Remedy, Evidence]:
+def _cross_fitted(name: str, task: _Task) -> _Trial:
     """A map, and the scores that it gave to held-out rows."""
     calibrator = _calibrator(name, task)
     deals = held_out(task.asked, calibrator)
-    found = _remedy(name, calibrator, deals, task)
-    own = task.deal.rows
+    remedy = _remedy(name, calibrator, deals, task)
+    rows = task.deal.rows
     level = task.asked.level
 
     def gains(score: str) -> dict[str, Any]:
-        gain, low, high = np.mean([_gain(own, one, task, score) for one in deals], axis=0).tolist()
+        each_deal = [_gain(rows, scored, task, score) for scored in deals]
+        gain, low, high = np.mean(each_deal, axis=0).tolist()
         chance = chance_of_gain(gain, low, high, level)
         return {"gain": gain, "gain_low": low, "gain_high": high, "chance": chance}
 
     gained = task.notes.attempt("The gain of a calibrator", lambda: gains("brier"))
-    if gained is not None:
-        found = replace(found, **gained)
-        if math.isfinite(found.log_loss) and math.isfinite(log_loss(own.classwise or own.sums)):
-            by_log_loss = gains("log_loss")
-            found = replace(
-                found,
-                log_loss_chance=by_log_loss["chance"],
-                log_loss_gain=by_log_loss["gain"],
-                log_loss_gain_low=by_log_loss["gain_low"],
-                log_loss_gain_high=by_log_loss["gain_high"],
-            )
-    return found, deals[0]
+    if gained is None:
+        return _Trial(remedy, deals[0])
+    remedy = replace(remedy, **gained)
+    if math.isfinite(remedy.log_loss) and math.isfinite(log_loss(rows.classwise or rows.sums)):
+        by_log_loss = gains("log_loss")
+        remedy = replace(
+            remedy,
+            log_loss_chance=by_log_loss["chance"],
+            log_loss_gain=by_log_loss["gain"],
+            log_loss_gain_low=by_log_loss["gain_low"],
+            log_loss_gain_high=by_log_loss["gain_high"],
+        )
+    return _Trial(remedy, deals[0])
 
 
 def _gain(before: Evidence, after: Evidence, task: _Task, score: str) -> tuple[float, float, float]:
@@ -248,17 +257,19 @@ def _gain(before: Evidence, after: Evidence, task: _Task, score: str) -> tuple[f
 
 def _remedy(name: str, calibrator: Any, deals: list[Evidence], task: _Task) -> Remedy:
     """The means over deals; the confidence set of the first."""
-    scored = [one.sums if one.classwise is None else one.classwise for one in deals]
-    interval = partial(interval_of, deals[0], level=task.asked.level, seed=task.asked.seed)
-    ranges = EqualMass(max(4, min(_BINS, int(task.deal.place.size) // _ROWS_PER_RANGE)))
-    table = bin_table(deals[0].sums, bins=ranges, level=task.asked.level)
+    level = task.asked.level
+    interval = partial(interval_of, deals[0], level=level, seed=task.asked.seed)
+    n_ranges = max(4, min(_BINS, int(task.deal.place.size) // _ROWS_PER_RANGE))
+    table = bin_table(deals[0].sums, bins=EqualMass(n_ranges), level=level)
+    # Proper scores look at every class.
+    scored = [deal.classwise or deal.sums for deal in deals]
     return Remedy(
         name=name,
         calibrator=calibrator,
-        ece=float(np.mean([ece(one.sums, bins=task.rule) for one in deals])),
+        ece=float(np.mean([ece(deal.sums, bins=task.rule) for deal in deals])),
         ece_interval=task.notes.attempt(f"The confidence set of {name}", interval),
-        brier=float(np.mean([brier(one) for one in scored])),
-        log_loss=float(np.mean([log_loss(one) for one in scored])),
+        brier=float(np.mean(list(map(brier, scored)))),
+        log_loss=float(np.mean(list(map(log_loss, scored)))),
         course=Course.of(table, table.low, table.high, least=1),
     )
 
@@ -283,10 +294,11 @@ def _guarantee(
     epsilon: Callable[..., float] = partial(
         recalibrate.epsilon, n, n_bins, alpha=Level(level).alpha, scheme=scheme
     )
-    kinds = ("conditional", "marginal")
-    both = notes.attempt(
-        "The guarantee of histogram binning", lambda: [float(epsilon(kind=kind)) for kind in kinds]
+    errors = notes.attempt(
+        "The guarantee of histogram binning",
+        lambda: (float(epsilon(kind="conditional")), float(epsilon(kind="marginal"))),
     )
-    if both is None:
+    if errors is None:
         return None
-    return BinningGuarantee(n, n_bins, scheme, both[0], level, both[1])
+    conditional, marginal = errors
+    return BinningGuarantee(n, n_bins, scheme, conditional, level, marginal)

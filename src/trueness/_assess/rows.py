@@ -1,7 +1,4 @@
-"""The rows or sums of one model, as every question about it reads them.
-
-And what has been answered.
-"""
+"""The rows or sums of one model, as every question reads them, and the answers given."""
 
 import threading
 from collections.abc import Callable, Hashable, Mapping
@@ -9,6 +6,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trueness._input.columns import column
 from trueness._input.sample import Sample
@@ -25,7 +23,7 @@ from trueness.typing import RowOptions
 Answer = TypeVar("Answer")
 
 
-class Told(NamedTuple):
+class Answered(NamedTuple):
     """An answer, and the warnings that go with it."""
 
     record: Any
@@ -73,7 +71,7 @@ class ModelRows:
         self.labels = Labels() if labels is None else labels
         self.given = given
         self._views: dict[tuple[View, TwoColumns], Evidence] = {}
-        self._memo: dict[Hashable, Told] = {}
+        self._memo: dict[Hashable, Answered] = {}
         self._lock = threading.RLock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -95,13 +93,13 @@ class ModelRows:
         """The answer to a question, found once; its warnings are given each time it is asked."""
         with self._lock:
             if question not in self._memo:
-                with collected_warnings() as given:
+                with collected_warnings() as warnings:
                     record = compute()
-                self._memo[question] = Told(record, tuple(dict.fromkeys(given)))
-            told = self._memo[question]
-        for kind, message in told.warnings:
+                self._memo[question] = Answered(record, tuple(dict.fromkeys(warnings)))
+            memo = self._memo[question]
+        for kind, message in memo.warnings:
             warn(message, kind)
-        return told.record  # type: ignore[no-any-return]  # the memo holds anything
+        return memo.record  # type: ignore[no-any-return]  # the memo holds anything
 
     def has_answered(self, question: Hashable) -> bool:
         """Whether a question has been answered."""
@@ -141,14 +139,25 @@ def labels_of(evidence: Evidence, y_true: Any, rows: RowOptions) -> Labels:
     if evidence.classes is not None:
         return Labels(named=named)
     values = column(y_true, "y_true").values.reshape(-1)
-    event = evidence.event
-    if not evidence.two_columns:  # what a vector of scores predicts
-        usual = list(rows["labels"] or ())[-1] if named else (values.dtype.kind == "b" or 1)
-        event = usual if rows.get("pos_label") is None else rows["pos_label"]
+    event = evidence.event if evidence.two_columns else _predicted_label(values, rows)
     assert evidence.position is not None
     other = next((label for label in values[evidence.position] if label != event), None)
-    other = other.item() if isinstance(other, np.generic) else other
-    return Labels(event, other, named)
+    return Labels(event, _plain(other), named)
+
+
+def _predicted_label(values: NDArray[Any], rows: RowOptions) -> Any:
+    """The label that a vector of scores predicts."""
+    labels = rows.get("labels")
+    if rows.get("pos_label") is not None:
+        return rows["pos_label"]
+    if labels is not None:
+        return _plain(list(labels)[-1])
+    return True if values.dtype.kind == "b" else 1
+
+
+def _plain(label: Any) -> Any:
+    """A label as Python has it."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def model_rows(
@@ -183,9 +192,9 @@ def checked_rows(evidence: Evidence, *, copied: bool) -> Evidence:
     What is unusual about all rows is said here, so that no later question says it.
     """
     if evidence.rows is None:
-        given = evidence.given
-        assert given is not None
-        evidence.warn_one_class(given)
+        sums = evidence.given
+        assert sums is not None
+        evidence.warn_one_class(sums)
         return evidence
     if copied:
         evidence = replace(evidence, rows=_copied(evidence.rows), memory={})
@@ -208,7 +217,7 @@ def _check_values(evidence: Evidence) -> None:
 
 
 def _copied(rows: Sample) -> Sample:
-    found = Sample(
+    copy = Sample(
         np.array(rows.y),
         np.array(rows.p) if isinstance(rows.p, np.ndarray) else rows.p,
         None if rows.w is None else np.array(rows.w),
@@ -219,10 +228,10 @@ def _copied(rows: Sample) -> Sample:
         rows.logits,
         importance=rows.importance,
     )
-    found.ignored = rows.ignored
-    found.pixels = rows.pixels
-    found.note = rows.note
-    return found
+    copy.ignored = rows.ignored
+    copy.pixels = rows.pixels
+    copy.note = rows.note
+    return copy
 
 
 def _counted(evidence: Evidence) -> Evidence:

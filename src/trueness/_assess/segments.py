@@ -123,11 +123,12 @@ def segments(
     -----
     **Test.** Two statistics per segment: the gap :math:`\sum (y - p)`, by the exact two-sided tail
     of the number of events (Poisson-binomial), which is `pvalue`; and the score of the slope,
-    :math:`\sum (y - p)(x - \bar x)` with :math:`x = \mathrm{logit}\,p`, which sees scores that are too extreme or too moderate though right on average. The
-    adjusted p-value compares the tail of a segment with the smallest of all segments for R sets of
-    labels redrawn from the scores (step-down max-T of Westfall and Young); it stops at 1/(R + 1),
-    unless a proven bound is smaller. An error that changes neither the mean nor the slope of a
-    segment is not detected: test such a segment alone by :func:`trueness.calibration_test`.
+    :math:`\sum (y - p)(x - \bar x)` with :math:`x = \mathrm{logit}\,p`, which sees scores that are
+    too extreme or too moderate though right on average. The adjusted p-value compares the tail of a
+    segment with the smallest of all segments for R sets of labels redrawn from the scores
+    (step-down max-T of Westfall and Young); it stops at 1/(R + 1), unless a proven bound is
+    smaller. An error that changes neither the mean nor the slope of a segment is not detected: test
+    such a segment alone by :func:`trueness.calibration_test`.
 
     **The whole.** `overall_pvalue` is that of the same test after the shift and slope of all rows
     are undone: whether a segment differs from the error of all rows. Its level is approximate.
@@ -139,10 +140,11 @@ def segments(
     estimates: from the scores and from the labels.
 
     **Shrinkage.** `shrunk_gap` assumes that the log-odds of each segment of a column are shifted by
-    :math:`\mu + \tau t_s`, with :math:`t_s` from Student's t distribution with 4 degrees of freedom; all segments of
-    the column give :math:`\mu` and :math:`\tau`. Its limits cover about as often as stated on
-    average over segments, not for each one. `cost` is :math:`w_s\,\mathrm{shrunk\_gap}_s^2` with
-    the share :math:`w_s` of the rows, in units of the Brier score.
+    :math:`\mu + \tau t_s`, with :math:`t_s` from Student's t distribution with 4 degrees of
+    freedom; all segments of the column give :math:`\mu` and :math:`\tau`. Its limits cover about as
+    often as stated on average over segments, not for each one. `cost` is
+    :math:`w_s\,\mathrm{shrunk\_gap}_s^2` with the share :math:`w_s` of the rows, in units of the
+    Brier score.
 
     **Weights** that are whole numbers count rows. With others, each row has one label; the tail
     comes from the first three moments of :math:`\sum w (y - p)`, the joint test stays exact, and
@@ -196,9 +198,9 @@ def segments(
         return describe_segments(read, level, draws, seed, unit)
     if by is None:
         raise InputError("by", "must be a column, a dict of columns or a frame", "got None")
-    how: Any = {"cluster": cluster, "level": level, "seed": seed, "rounded_to": rounded_to}
+    settings: Any = {"cluster": cluster, "level": level, "seed": seed, "rounded_to": rounded_to}
     # A segment of one class has limits of its own.
     with collected_warnings(OneClassWarning):
-        a = asked_of(y_true, y_prob, rows, by=by, crossed=crossed, **how)
-    found: Segments = a.ask("segments", resamples=draws)
-    return found
+        a = asked_of(y_true, y_prob, rows, by=by, crossed=crossed, **settings)
+    tested: Segments = a.ask("segments", resamples=draws)
+    return tested

@@ -51,7 +51,7 @@ def worst_slices(
     percent: bool = False,
     ignore_index: int | None = None,
 ) -> Slices:
-    r"""Find the slices of the rows where the scores are wrong, among all values of many columns and their pairs.
+    r"""Find the slices where scores are wrong, among all values of many columns and their pairs.
 
     A slice is a set of rows that share the values of one or more columns, such as "age < 25 and
     region = north". All are tested jointly: if the scores are calibrated, the probability that any
@@ -194,11 +194,11 @@ def worst_slices(
     level = checked_level(level)
     depth = checked_whole(depth, "depth")
     most = checked_whole(most, "most")
-    least = None if min_rows is None else checked_whole(min_rows, "min_rows")
+    minimum = None if min_rows is None else checked_whole(min_rows, "min_rows")
     draws = None if resamples is None else checked_resamples(resamples)
     if draws is None:
         check_drawn_level(level, "`worst_slices`", "Or say how many `resamples` to draw.")
-    options: dict[str, Any] = {"most": most, "depth": depth, "least": least, "resamples": draws}
+    options: dict[str, Any] = {"most": most, "depth": depth, "least": minimum, "resamples": draws}
     try:
         if isinstance(y_true, Accumulator | Mapping):
             sums = sums_by_group(
@@ -209,7 +209,7 @@ def worst_slices(
             return slices_of_groups(sums, SlicePlan(whole_seed(seed), level, **options))
         if columns is None:
             raise InputError("columns", "must be a dict of columns or a frame", "got None")
-        how: Any = {
+        settings: Any = {
             "slice_groups": GROUPS,
             "slices_from": 1,
             "cluster": cluster,
@@ -218,9 +218,9 @@ def worst_slices(
         }
         # A slice of one class has limits of its own.
         with collected_warnings(OneClassWarning):
-            a = asked_of(y_true, y_prob, rows, by=columns, **how)
+            a = asked_of(y_true, y_prob, rows, by=columns, **settings)
     except InputError as error:
         renamed = error.argument == "by" or error.argument.startswith("by[")
         raise (error.but(argument=f"columns{error.argument[2:]}") if renamed else error) from None
-    found: Slices = a.ask("slices", **options)
-    return found
+    slices: Slices = a.ask("slices", **options)
+    return slices

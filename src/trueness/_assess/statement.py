@@ -1,4 +1,4 @@
-"""The verdict on statements other than the probability of a label: what is wrong with intervals and quantiles."""
+"""The verdict on intervals and quantiles, and what is wrong with them."""
 
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -22,7 +22,7 @@ def coverage(a: Asked) -> Coverage | None:
 
 
 def decisive_test(evidence: Evidence) -> dict[str, Any]:
-    """The options of the test that decides: of quantiles of independent rows, the exact joint one."""
+    """The options of the test that decides: for quantiles of independent rows, the joint one."""
     if gaps_of(evidence) is None:
         return {}
     return {"method": "quantiles"}
@@ -58,17 +58,17 @@ def _errors_of_interval(verdict: Verdict, covered: Coverage) -> tuple[str, ...]:
 
 def _errors_of_quantiles(verdict: Verdict, covered: Coverage) -> tuple[str, ...]:
     """Spread and location, each where its limits show an error."""
-    found = []
+    errors = []
     spread_is_off = _excludes(1, covered.spread_low, covered.spread_high)
     shift_is_off = _excludes(0, covered.shift_low, covered.shift_high)
     if verdict.test is None or verdict.test.method != "quantiles":  # clusters of several rows
         spread_is_off = _is_shown(verdict.slope)
         shift_is_off = _is_shown(verdict.observed_expected)
     if shift_is_off:
-        found.append("too low" if covered.shift > 0 else "too high")
+        errors.append("too low" if covered.shift > 0 else "too high")
     if spread_is_off:  # last, since its factor ends the sentence
-        found.append(f"{'too narrow' if covered.spread > 1 else 'too wide'}{covered.factor}")
-    return tuple(found)
+        errors.append(f"{'too narrow' if covered.spread > 1 else 'too wide'}{covered.factor}")
+    return tuple(errors)
 
 
 def _excludes(ideal: float, low: float, high: float) -> bool:
@@ -80,12 +80,12 @@ def _is_shown(estimate: Estimate | None) -> bool:
     return estimate is not None and _excludes(1, estimate.low, estimate.high)
 
 
-def in_own_words(evidence: Evidence, found: Parts) -> Parts:
+def in_own_words(evidence: Evidence, parts: Parts) -> Parts:
     """Segments or slices with findings in the words of the kind of event."""
     if evidence.events is None:
-        return found
+        return parts
     kind = KINDS[evidence.events.kind]
-    return replace(found, finding=tuple(kind.finding(finding) for finding in found.finding))
+    return replace(parts, finding=tuple(kind.finding(finding) for finding in parts.finding))
 
 
 def refuse_asymmetric(evidence: Evidence, key: str) -> None:

@@ -35,14 +35,17 @@ from trueness.typing import ArrayLike, Bools, Floats, Ints, WeightType
 _FOLDS = 5
 _RESAMPLES = 200
 _MOST_DRAWS = 100  # resamples of one class that are drawn again
-_CROSSFIT = "Limits treat these predictions as fixed: they do not include how the models would vary with other training rows."
+_CROSSFIT = (
+    "Limits treat these predictions as fixed: they do not include how the models would vary with "
+    "other training rows."
+)
 _BOOTSTRAP = (
     "Limits are those of the apparent value, moved by the optimism, which is taken as known."
 )
 _MUCH_OPTIMISM = 0.5
 _MEMORISED = (
-    f" The optimism of the slope exceeds {_MUCH_OPTIMISM:g}: the models seem to memorise rows, and the correction is "
-    "not reliable. Use `method='crossfit'`."
+    f" The optimism of the slope exceeds {_MUCH_OPTIMISM:g}: the models seem to memorise rows, and "
+    "the correction is not reliable. Use `method='crossfit'`."
 )
 # Limits that are moved stay in the range of the measure.
 _RANGES = {
@@ -221,25 +224,32 @@ def _training_rows(
 ) -> _Rows:
     if estimator is None or isinstance(estimator, FrozenEstimator):
         got = "got None" if estimator is None else "got a FrozenEstimator"
-        remedy = "`tn.panel(y_new, estimator.predict_proba(X_new)[:, 1])` evaluates a fixed model on new rows."
+        remedy = (
+            "`tn.panel(y_new, estimator.predict_proba(X_new)[:, 1])` evaluates a fixed model on "
+            "new rows."
+        )
         raise InputError("estimator", "must be a classifier that can be fitted", got, remedy=remedy)
     try:
         classifiers.check_classifier(estimator)
     except InputError as error:
         raise error.but(demand="must be a classifier such as `LogisticRegression()`") from None
     X, y, classes = classifiers.rows_and_classes(X, y)
-    known = classes.tolist()
-    if len(known) != 2:
-        if len(known) > 2:
-            one = "Validate one class against the rest: `validate(estimator, X, y == one_class)`."
+    labels = classes.tolist()
+    if len(labels) != 2:
+        if len(labels) > 2:
+            remedy = (
+                "Validate one class against the rest: `validate(estimator, X, y == one_class)`."
+            )
         else:
-            one = ""
-        raise InputError("y", "must have two classes", f"got {len(known)}", remedy=one)
+            remedy = ""
+        raise InputError("y", "must have two classes", f"got {len(labels)}", remedy=remedy)
     if pos_label is not None:
         check_pos_label(pos_label)
-    if pos_label not in (None, *known):
-        raise InputError("pos_label", f"must be {known[0]!r} or {known[1]!r}", f"got {pos_label!r}")
-    event = 1 if pos_label is None else known.index(pos_label)
+    if pos_label not in (None, *labels):
+        raise InputError(
+            "pos_label", f"must be {labels[0]!r} or {labels[1]!r}", f"got {pos_label!r}"
+        )
+    event = 1 if pos_label is None else labels.index(pos_label)
     w = classifiers.checked_weights(sample_weight, y.size)
     takes = has_fit_parameter(estimator, "sample_weight")
     if w is not None and not takes:
@@ -326,8 +336,8 @@ def _crossfit(
     kept = np.zeros(p.size, np.bool_)
     kept[np.concatenate([test for _, test in folds])] = True
     corrected = rows.panel(p, kept, options)
-    both = zip(corrected.names, apparent.estimates, corrected.estimates, strict=True)
-    optimism = {key: before.value - after.value for key, before, after in both}
+    pairs = zip(corrected.names, apparent.estimates, corrected.estimates, strict=True)
+    optimism = {key: before.value - after.value for key, before, after in pairs}
     left = int((~kept).sum())
     outside = f" {left:,} of {kept.size:,} rows are in no test part and left out." if left else ""
     return Validation(apparent, corrected, optimism, "crossfit", len(folds), _CROSSFIT + outside)
@@ -349,9 +359,11 @@ def _bootstrap(
         times = np.bincount(draws[i], minlength=rows.y.size)
         draws[i] = np.empty(0, np.int64)
         w = np.ones(rows.y.size) if rows.w is None else rows.w
-        tallies = (tally(rows.events, p, sample_weight=weight) for weight in (times * w, rows.w))
-        own, new = (panel_values(one, apparent.names, options["curve"]) for one in tallies)
-        differences[i] = [own[key] - new[key] for key in apparent.names]
+        drawn = tally(rows.events, p, sample_weight=times * w)
+        whole = tally(rows.events, p, sample_weight=rows.w)
+        before = panel_values(drawn, apparent.names, options["curve"])
+        after = panel_values(whole, apparent.names, options["curve"])
+        differences[i] = [before[key] - after[key] for key in apparent.names]
     finite = np.isfinite(differences)
     sums = np.where(finite, differences, 0.0).sum(axis=0)
     means = np.divide(
@@ -364,10 +376,10 @@ def _bootstrap(
     )
     note = "Test statistics are not corrected and left out."
     corrected = replace(apparent, estimates=moved, tests=(), note=note)
-    memorised = not abs(optimism["slope"]) <= _MUCH_OPTIMISM
-    return Validation(
-        apparent, corrected, optimism, "bootstrap", number, _BOOTSTRAP + memorised * _MEMORISED
-    )
+    limits = _BOOTSTRAP
+    if not abs(optimism["slope"]) <= _MUCH_OPTIMISM:
+        limits += _MEMORISED
+    return Validation(apparent, corrected, optimism, "bootstrap", number, limits)
 
 
 def _resample(rows: _Rows, rng: np.random.Generator) -> Ints:
@@ -397,12 +409,13 @@ def _resample(rows: _Rows, rng: np.random.Generator) -> Ints:
 
 def _moved(key: str, estimate: Estimate, optimism: float) -> Estimate:
     """The estimate minus the optimism; there is no noise floor, since no scores belong to it."""
-    least, most = _RANGES.get(key, (-np.inf, np.inf))
-    low, high = (
-        float(np.clip(limit - optimism, least, most)) for limit in (estimate.low, estimate.high)
-    )
-    method = f"{estimate.method}, moved" if estimate.bounded else ""
-    unknown: dict[str, Any] = dict.fromkeys(("floor", "floor_high"), float("nan"))
+    smallest, largest = _RANGES.get(key, (-np.inf, np.inf))
     return replace(
-        estimate, value=estimate.value - optimism, low=low, high=high, method=method, **unknown
+        estimate,
+        value=estimate.value - optimism,
+        low=float(np.clip(estimate.low - optimism, smallest, largest)),
+        high=float(np.clip(estimate.high - optimism, smallest, largest)),
+        method=f"{estimate.method}, moved" if estimate.bounded else "",
+        floor=float("nan"),
+        floor_high=float("nan"),
     )

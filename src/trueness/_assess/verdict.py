@@ -117,8 +117,10 @@ def verdict(
     >>> import trueness as tn
     >>> data = tn.simulate.demo()
     >>> found = tn.verdict(data.y_true, data.y_prob)
-    >>> found.code, found.headline
-    ('miscalibrated', 'Not calibrated: the predictions are overconfident (too extreme) and too high on average.')
+    >>> found.code
+    'miscalibrated'
+    >>> print(found.headline)
+    Not calibrated: the predictions are overconfident (too extreme) and too high on average.
     """
     rows = row_options(
         kind,
@@ -134,16 +136,16 @@ def verdict(
         ignore_index,
     )
     if isinstance(y_prob, Mapping):
-        each = "{name: tn.verdict(y_true, one) for name, one in y_prob.items()}"
-        remedy = f"Judge each, {each}, or pass the dict to `tn.report`."
+        loop = "{name: tn.verdict(y_true, one) for name, one in y_prob.items()}"
+        remedy = f"Judge each, {loop}, or pass the dict to `tn.report`."
         raise InputError(
             "y_prob",
             "must be the scores of one model",
             f"got a dict of {len(y_prob)}",
             remedy=remedy,
         )
-    how: Any = {"by": by, "crossed": crossed, "cluster": cluster, "level": level, "seed": seed}
+    settings: Any = {"by": by, "crossed": crossed, "cluster": cluster, "level": level, "seed": seed}
     # The verdict says so itself.
     with collected_warnings(OneClassWarning, FewClustersWarning):
-        a = assessment_of(y_true, y_prob, rows, rounded_to=rounded_to, **how)
+        a = assessment_of(y_true, y_prob, rows, rounded_to=rounded_to, **settings)
     return a.verdict

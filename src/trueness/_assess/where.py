@@ -146,16 +146,23 @@ def _saving(picture: Picture, place: int, brier: float) -> float:
 
 
 def _predicted_and_happened(picture: Picture, place: int, verdict: Verdict) -> str:
+    """The score and the rate of a range, with the limits of the rate."""
     bins = picture.bins
-    score = float(bins.score[place])
-    rate = float(bins.rate[place])
-    ends = picture.interval_low[place], picture.interval_high[place]
-    predicted, happened, low, high = _percents(score, rate, *ends)
-    times = ""
+    predicted, happened, low, high = _percents(
+        float(bins.score[place]),
+        float(bins.rate[place]),
+        picture.interval_low[place],
+        picture.interval_high[place],
+    )
+    limits = f"{low} to {high} %"
+    if verdict.top_label:
+        words = f"Confidence {predicted} %, correct {happened} % ({limits})"
+    else:
+        words = f"Predicted {predicted} %, happened {happened} % ({limits})"
     if verdict.rare and float(predicted) > 0:
-        times = f", {number(float(happened) / float(predicted), 2)} times as often"
-    said, occurred = ("Confidence", "correct") if verdict.top_label else ("Predicted", "happened")
-    return f"{said} {predicted} %, {occurred} {happened} % ({low} to {high} %){times}."
+        ratio = number(float(happened) / float(predicted), 2)
+        return f"{words}, {ratio} times as often."
+    return f"{words}."
 
 
 def _percents(score: float, rate: float, *ends: float) -> tuple[str, ...]:
@@ -190,15 +197,16 @@ def _calm(picture: Picture) -> str:
 
 
 def _range_in_words(picture: Picture, place: int) -> str:
-    """A range by its edges; 0 and 1 are left out, since bins of equal mass reach there without scores."""
+    """A range by its edges, without 0 and 1: bins of equal mass reach there without scores."""
     low = float(picture.bins.low_edge[place])
     high = float(picture.bins.high_edge[place])
     if low == high:
         return f"at {percents(float(picture.bins.score[place]))[0]} %"
-    (top,), (bottom,) = percents(high), percents(low)
     if low == 0 and high < 1:
+        (top,) = percents(high)
         return f"below {top} %" if float(top) > 0 else "near 0 %"
     if low > 0 and high == 1:
+        (bottom,) = percents(low)
         return f"above {bottom} %" if float(bottom) < 100 else "near 100 %"
     return f"between {' and '.join(percents(low, high))} %"
 
@@ -216,10 +224,13 @@ def _group_places(grounds: Grounds) -> list[Place]:
         flagged = int(grounds.segments.flagged.sum())
         name = segment_name(segment)
         saving = segment["cost"] / grounds.brier if grounds.brier > 0 else 0.0
-        detail = f"{_groups_off(flagged, total, 'segment')} {name}, {_finding(segment)}."
+        lead = _lead(flagged, total, "segment")
+        detail = f"{lead} {name}, {_finding(segment)}."
         places.append(Place("segments", f"In {name}", detail, float(saving)))
-    known = "" if segment is None else segment_name(segment)
-    places += [place for place in _slice_places(grounds.slices) if place.phrase != f"In {known}"]
+    segment_phrase = "" if segment is None else f"In {segment_name(segment)}"
+    for place in _slice_places(grounds.slices):
+        if place.phrase != segment_phrase:
+            places.append(place)
     bad = worst_class(grounds.classes)
     if bad is not None and not grounds.verdict.rejected:
         phrase = f"In class {shorten(bad.label, LONGEST)}"
@@ -235,17 +246,20 @@ def _slice_places(slices: Slices | None) -> list[Place]:
         return []
     worst = int(flagged[np.argmax(slices.share[flagged])])
     name = shorten(slices.rule[worst], _LONGEST_RULE)
-    detail = (
-        f"{_groups_off(slices.all_flagged, slices.tried, 'slice')} {name}, {slices.finding[worst]}."
-    )
+    lead = _lead(slices.all_flagged, slices.tried, "slice")
+    detail = f"{lead} {name}, {slices.finding[worst]}."
     return [Place("slices", f"In {name}", detail, float(slices.share[worst]))]
 
 
 def _groups_off(flagged: int, total: int, noun: str) -> str:
     verb = "is" if flagged == 1 else "are"
     nouns = noun if total == 1 else f"{noun}s"
-    after = ":" if flagged == 1 else ", most of all"
-    return f"{flagged:,} of {total:,} {nouns} {verb} off{after}"
+    return f"{flagged:,} of {total:,} {nouns} {verb} off"
+
+
+def _lead(flagged: int, total: int, noun: str) -> str:
+    """How many groups are off, before the name of the worst."""
+    return f"{_groups_off(flagged, total, noun)}{':' if flagged == 1 else ', most of all'}"
 
 
 def _segments_alike(grounds: Grounds) -> str:
@@ -255,8 +269,7 @@ def _segments_alike(grounds: Grounds) -> str:
         return ""
     assert grounds.segments is not None
     flagged = int(grounds.segments.flagged.sum())
-    text = _groups_off(flagged, len(grounds.segments.value), "segment").partition(" off")[0]
-    return f"{text} off, as all rows are."
+    return f"{_groups_off(flagged, len(grounds.segments.value), 'segment')}, as all rows are."
 
 
 def _class_sentence(grounds: Grounds) -> str:
@@ -295,14 +308,17 @@ def segment_name(segment: SegmentRow) -> str:
 
 def _finding(segment: SegmentRow) -> str:
     """How a flagged segment is off: by which factor, or in percentages if that says more."""
-    ratios = (segment["ratio"], segment["ratio_low"], segment["ratio_high"])
     finding = segment["finding"]
     if "predicted" not in finding:
         return str(finding)
-    if finding == "over-predicted" and min(ratios) > 0:
-        ratios = 1 / ratios[0], 1 / ratios[2], 1 / ratios[1]
-    if all(map(math.isfinite, ratios)) and min(ratios) > 0 and ratios[0] >= _LEAST_FOLD:
-        return f"{finding} {ratios[0]:.1f}-fold ({ratios[1]:.1f} to {ratios[2]:.1f})"
+    ratio = segment["ratio"]
+    low = segment["ratio_low"]
+    high = segment["ratio_high"]
+    if finding == "over-predicted" and min(ratio, low, high) > 0:
+        ratio, low, high = 1 / ratio, 1 / high, 1 / low
+    is_known = all(map(math.isfinite, (ratio, low, high)))
+    if is_known and min(ratio, low, high) > 0 and ratio >= _LEAST_FOLD:
+        return f"{finding} {ratio:.1f}-fold ({low:.1f} to {high:.1f})"
     predicted, happened = percents(segment["score"], segment["rate"])
     return f"{finding} (predicted {predicted} %, happened {happened} %)"
 

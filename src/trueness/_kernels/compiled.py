@@ -1,4 +1,6 @@
-"""The kernels in C; the functions of the same names in :mod:`trueness._kernels.reference` document them.
+"""The kernels in C.
+
+The functions of the same names in :mod:`trueness._kernels.reference` document them.
 
 Nothing here can be called unless :func:`trueness._kernels.library.available`.
 """

@@ -1,7 +1,8 @@
 r"""Scores as whole numbers: the form in which sums do not depend on their order.
 
 A score :math:`p` in [0, 1] counts as :math:`q = \lfloor 2^{53} p \rfloor`, kept in two parts,
-:math:`q = 2^{27}\,\mathrm{hi} + \mathrm{lo}`, so that sums of either part over 2³⁵ rows fit 64 bits.
+:math:`q = 2^{27}\,\mathrm{hi} + \mathrm{lo}`, so that sums of either part over 2³⁵ rows fit 64
+bits.
 """
 
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The shared library of compiled loops: how to call it, what it returns, and how to share rows among threads.
+"""The shared library of compiled loops: its calls, its status codes, and threads.
 
 The C functions take arrays as the structs of NumPy's array interface, then numbers. They release
 the GIL, so from a few million rows on several Python threads can work on rows of their own.
@@ -34,9 +34,8 @@ def _load() -> ctypes.CDLL | None:
         library = ctypes.CDLL(_PATH)
     except OSError:
         return None
-    library.choose_vectors(
-        ctypes.c_int64(2)
-    )  # as wide as the machine has them; tests choose narrower ones
+    # As wide as the machine has them; tests choose narrower ones.
+    library.choose_vectors(ctypes.c_int64(2))
     return library
 
 
@@ -79,7 +78,7 @@ def _function(name: str, n_arrays: int, *numbers: type) -> Any:
 
 
 def call(name: str, arrays: tuple[NDArray[Any], ...], *numbers: Any) -> int:
-    """Call a function of the library with contiguous arrays of the types that the C code expects, then numbers."""
+    """Call a function of the library with contiguous arrays of its types, then numbers."""
     held = [array.__array_struct__ for array in arrays]
     function = _function(name, len(arrays), *map(type, numbers))
     returned: int = function(*[_struct_in(capsule, None) for capsule in held], *numbers)
@@ -94,7 +93,10 @@ def call(name: str, arrays: tuple[NDArray[Any], ...], *numbers: Any) -> int:
 
 
 def workers(n_entries: int) -> int:
-    """Number of threads for this many entries (rows, or rows times classes): 1, or up to 8 for millions."""
+    """Number of threads for this many entries: 1, or up to 8 for millions.
+
+    Entries are rows, or rows times classes.
+    """
     if n_entries < _WORTH_SHARING:
         return 1
     if hasattr(os, "sched_getaffinity"):

@@ -1,4 +1,4 @@
-"""The kernels in NumPy: simple, always available, and the definition of what the compiled ones must return.
+"""The kernels in NumPy: simple, always available, and what the compiled ones must return.
 
 Callers pass contiguous arrays of the right type and length; values are checked here, during the
 pass. Every function that looks at rows returns a status (see :mod:`trueness._kernels.library`),
@@ -99,7 +99,9 @@ def bin_sums(
 def grouped_bin_sums(
     p: Scores, y: Labels, group: Codes, edges: Floats, table: Ints, *, uniform: bool
 ) -> int:
-    """The sums of :func:`bin_sums`, with moments, of each of G groups: added to `table`, of shape (G, B, 2, 5).
+    """The sums of :func:`bin_sums`, with moments, of each of G groups.
+
+    They are added to `table`, of shape (G, B, 2, 5).
 
     `group` has the number of each row's group, below G.
     """
@@ -146,7 +148,7 @@ def encode_keys(
 
 
 def events(p: Scores, y: Labels) -> tuple[int, int]:
-    """Status (BAD_SCORE, BAD_LABEL) and the number of labels that are 1, for rows as of :func:`bin_sums`."""
+    """Status (BAD_SCORE, BAD_LABEL) and the number of labels 1, for rows as of :func:`bin_sums`."""
     return faults(p, y), int(np.count_nonzero(y == 1))
 
 
@@ -242,7 +244,7 @@ def sketch_sums(p: Scores, y: Labels, table: Ints, ends: Floats) -> int:
 
 
 def residual_moments(p: Scores, y: Labels, table: Floats) -> int:
-    """Sum the residuals y − p of rows as :func:`~trueness._kernels.reference_loops.grid_moments` sums a column.
+    """Sum residuals y − p as :func:`~trueness._kernels.reference_loops.grid_moments` does columns.
 
     They are added to `table`, of shape (n + 1, 4): [cell, power 0 .. 3]. Status: BAD_SCORE,
     BAD_LABEL.
@@ -255,7 +257,10 @@ def residual_moments(p: Scores, y: Labels, table: Floats) -> int:
 
 
 def cells(p: Scores, y: Labels) -> tuple[int, Floats, Ints, Ints]:
-    """Status (BAD_SCORE, BAD_LABEL), distinct scores in ascending order (zero is +0.0), and rows and events of each."""
+    """Status (BAD_SCORE, BAD_LABEL), distinct scores, and rows and events of each.
+
+    The scores ascend; zero is +0.0.
+    """
     status = faults(p, y)
     if status:
         return status, np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
@@ -437,7 +442,10 @@ def _add_parts(table: Ints, index: NDArray[np.intp], y: Labels, p: Scores, momen
 
 
 def add_compensated(table: Floats, which: NDArray[np.intp], terms: Floats) -> None:
-    """Neumaier's step: table[which, :, 0] += terms, what rounding lost goes to table[which, :, 1]."""
+    """Neumaier's step: table[which, :, 0] += terms.
+
+    What rounding lost goes to table[which, :, 1].
+    """
     before = table[which, :, 0]
     after = before + terms
     larger = np.abs(before) >= np.abs(terms)

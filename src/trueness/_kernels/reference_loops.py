@@ -23,7 +23,9 @@ _STRETCH = 256
 
 
 def cell_sums(score: Floats, weight: Ints, events: Ints, start: Ints, table: Ints) -> None:
-    """Sum cells (ascending scores, weight of the rows and of the events of each) of each bin, in whole numbers.
+    """Sum the cells of each bin in whole numbers.
+
+    Cells are ascending scores, with the weight of the rows and of the events of each.
 
     Bin b holds the cells from start[b] up to start[b + 1]; together they hold all. The sums are
     added to `table`, as by :func:`trueness._kernels.reference.bin_sums` with moments.
@@ -41,7 +43,9 @@ def cell_sums(score: Floats, weight: Ints, events: Ints, start: Ints, table: Int
 
 
 def float_sums(table: Ints) -> Floats:
-    """The sums of :func:`trueness._kernels.reference.bin_sums` as floats: [bin, (Σw, Σw², Σwy, Σwp, Σwp², Σwyp)].
+    """The sums of :func:`trueness._kernels.reference.bin_sums` as floats.
+
+    They are [bin, (Σw, Σw², Σwy, Σwp, Σwp², Σwyp)].
 
     A row of weight 2 is two rows, so that Σw² is Σw.
     """
@@ -52,7 +56,7 @@ def float_sums(table: Ints) -> Floats:
 
 
 def grid_moments(p: Floats, columns: Floats, table: Floats) -> None:
-    r"""Sum columns, times powers of where a score lies in its cell, over the scores of each cell of a grid.
+    r"""Sum columns over the scores of each grid cell, times powers of the place in the cell.
 
     Scores are in any order; `columns`, of shape (c, m), are what each score has. The sums are added
     to `table`, of shape (c, n + 1, 4): [column, cell, power 0 .. 3]. Cell j holds the scores whose
@@ -119,7 +123,9 @@ def outcome_tables(trials: Ints, odds: Floats, mode: Ints, low: Ints, start: Int
 
 
 def outcomes(words: Words, thresholds: Words, start: Ints, low: Ints) -> NDArray[np.int32]:
-    """The outcomes that random words, of shape (m, draws), select: `low` plus the number of thresholds below the word.
+    """The outcomes that random words, of shape (m, draws), select.
+
+    An outcome is `low` plus the number of thresholds below the word.
 
     The thresholds are the whole parts of :func:`outcome_tables`, 2¹⁶ replaced by 2¹⁶ − 1; `start`
     and `low` are its. If the word is equal to a threshold, the outcome is not decided: −1 minus the
@@ -143,9 +149,9 @@ def pava(weight: NDArray[Any], events: NDArray[Any]) -> Ints:
     exact = weight.dtype == np.int64
 
     def not_below(left_sum: Any, left: Any, right_sum: Any, right: Any) -> bool:
-        return bool(
-            left_sum * right >= right_sum * left if exact else left_sum / left >= right_sum / right
-        )
+        if exact:
+            return bool(left_sum * right >= right_sum * left)
+        return bool(left_sum / left >= right_sum / right)
 
     starts: list[int] = []
     weights: list[Any] = []
@@ -278,14 +284,20 @@ def _bridges(W: list[int], E: list[int], hull: list[int], unit: int) -> Ints:
 
 
 def ranks(edges: Floats, p: Scores) -> tuple[int, Ints]:
-    """Status (BAD_SCORE), and the number of ascending edges, perhaps none, that are not above each score."""
+    """Status (BAD_SCORE), and the number of ascending edges not above each score.
+
+    There may be no edges.
+    """
     # Comparisons with nan are false, so nan is a fault too.
     status = 0 if p.size == 0 or (p.min() >= 0 and p.max() <= 1) else BAD_SCORE
     return status, np.searchsorted(edges, p, "right").astype(np.int64, copy=False)
 
 
 def steps(edges: Floats, values: Floats, p: Scores) -> tuple[int, Floats]:
-    """Status (BAD_SCORE), and a step function of the scores: its values below the first edge, and from each edge on."""
+    """Status (BAD_SCORE), and a step function of the scores.
+
+    It has a value below the first edge, and one from each edge on.
+    """
     status, rank = ranks(edges, p)
     return status, values[rank]
 
@@ -304,7 +316,7 @@ _LN2_REST = float.fromhex("0x1.cf79abc9e3b3ap-40")
 
 
 def logit_tops(Z: Scores, y: Ints) -> tuple[int, Floats, Floats, Ints, NDArray[np.uint8]]:
-    r"""The maximum and total of each row for softmax, the predicted class, and whether it was right.
+    r"""Maximum and total of each row for softmax, the predicted class, and if it was right.
 
     `Z`, of shape (n, K), holds logits, of which -inf is one unless all of a row are; `y` class
     codes 0 .. K−1. Returns the status (BAD_SCORE for a nan, a +inf or a row of -inf alone;
@@ -344,7 +356,10 @@ def _powers(Z: Scores, top: Floats) -> Floats:
 
 
 def _exp(t: Floats) -> Floats:
-    """e^t for t ≤ 0, by exactly the operations of the compiled kernel: NumPy's own differs between machines."""
+    """e^t for t ≤ 0, by exactly the operations of the compiled kernel.
+
+    NumPy's own differs between machines.
+    """
     t = np.where(t < _LEAST, _LEAST, t)
     n = np.rint(t * _PER_LN2)
     r = (t - n * _LN2) - n * _LN2_REST

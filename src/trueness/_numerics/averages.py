@@ -65,15 +65,18 @@ def weighted_quantiles(
     shares: Sequence[float],
     of: Callable[[Floats], Floats] = np.asarray,
 ) -> Floats:
-    r"""Quantiles of a rising function `of` ascending values, as ``numpy.quantile`` has them for repeated values.
+    r"""Quantiles of a rising function `of` ascending values with weights.
+
+    For repeated values they are as ``numpy.quantile`` has them.
 
     Each value is repeated `weight` times. For weights that are not whole numbers, value k of m lies
     at :math:`S_k = (k - 1) w_k + (m - 1) \sum_{i<k} w_i`, relative to :math:`S_m`; equal ones give
     the same quantiles as none.
 
-    >>> weighted_quantiles(np.array([1.0, 2.0, 4.0]), np.array([1, 2, 1]), [0.0, 0.5, 0.75]).tolist()
+    >>> values = np.array([1.0, 2.0, 4.0])
+    >>> weighted_quantiles(values, np.array([1, 2, 1]), [0.0, 0.5, 0.75]).tolist()
     [1.0, 2.0, 2.5]
-    >>> weighted_quantiles(np.array([1.0, 2.0, 4.0]), np.array([0.5, 0.5, 0.5]), [0.0, 0.5, 0.75]).tolist()
+    >>> weighted_quantiles(values, np.array([0.5, 0.5, 0.5]), [0.0, 0.5, 0.75]).tolist()
     [1.0, 2.0, 3.0]
     """
     last = values.size - 1
@@ -90,9 +93,8 @@ def weighted_quantiles(
     else:
         reached = np.cumsum(weight)
         rank = wanted * (reached[-1] - 1)
-        below = np.floor(rank).astype(
-            reached.dtype
-        )  # of the same type: else all of `reached` would be converted
+        # Of the same type: else all of `reached` would be converted.
+        below = np.floor(rank).astype(reached.dtype)
         position, after = (
             np.minimum(np.searchsorted(reached, r, side="right"), last) for r in (below, below + 1)
         )

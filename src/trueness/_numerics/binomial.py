@@ -64,7 +64,8 @@ def binomial_rejections(
 
     Two bins: 3 events in 10 rows, and 1 in 30, where 0.17 is rejected between accepted neighbours.
 
-    >>> binomial_rejections([3, 1], [10, 30], [0, 3], [0.05, 0.3, 0.7, 0.16, 0.17, 0.176], 0.05).tolist()
+    >>> scores = [0.05, 0.3, 0.7, 0.16, 0.17, 0.176]
+    >>> binomial_rejections([3, 1], [10, 30], [0, 3], scores, 0.05).tolist()
     [True, False, True, False, True, False]
     """
     scores = np.asarray(scores, np.float64)
@@ -75,7 +76,10 @@ def binomial_rejections(
     ends = np.append(starts[1:], scores.size)
 
     def stage(index: Ints) -> Ints:
-        """From the first score of a bin to the last: 0 rejected, 1 to be tested, 2 accepted, 3 as 1, 4 as 0."""
+        """Codes from the first score of a bin to the last.
+
+        0 is rejected, 1 to be tested, 2 accepted, 3 as 1, 4 as 0.
+        """
         p = scores[np.minimum(index, scores.size - 1)]
         above = p * n > k
         side = _Side.of(k, n, p, above)
@@ -97,19 +101,23 @@ def binomial_rejections(
 
 
 def _first(low: Ints, high: Ints, holds: Callable[[Ints], Bools]) -> Ints:
-    """The first of the numbers from `low` up to `high` for which it holds, as it does from there on; or `high`."""
+    """The first number from `low` up to `high` for which it holds, or `high`.
+
+    It holds for all numbers after the first.
+    """
     while (low < high).any():
         middle = (low + high) // 2
-        is_reached = holds(middle) | (
-            low == high
-        )  # where the search has ended, it may point past the end
+        # Where the search has ended, it may point past the end.
+        is_reached = holds(middle) | (low == high)
         low = np.where(is_reached, low, middle + 1)
         high = np.where(is_reached, middle, high)
     return low
 
 
 def _tested_in_blocks(run: Ints, k: Ints, n: Ints, p: Floats, alpha: float) -> Bools:
-    """The decisions on runs of ascending scores, each on one side of its bin's rate, which an odd number lies above.
+    """The decisions on runs of ascending scores, each on one side of its bin's rate.
+
+    An odd number of a run means that it lies above the rate.
 
     From one score in `_BLOCK` to the next, the near tail grows towards the rate, the far one has no
     more outcomes at the outer score than at the inner, and each outcome is less likely at the
@@ -193,9 +201,8 @@ class _Side(NamedTuple):
         """A bound on the probability of the far tail."""
         variance = np.where(self.p < 0.5, self.n * self.p * self.q, self.n / 4)
         atom = np.exp(self.log_likelihood(self.k) + _stirling_rest(self.n))
-        return np.asarray(
-            1.001 * atom * np.sqrt(np.maximum(8 * variance, 1))
-        )  # with room for tolerance and rounding
+        # With room for tolerance and rounding.
+        return np.asarray(1.001 * atom * np.sqrt(np.maximum(8 * variance, 1)))
 
     def log_likelihood(self, x: Ints) -> Floats:
         """Logarithm of ``P(X = x)`` up to a term free of ``x``.
@@ -230,7 +237,10 @@ def _at_most(x: Ints, n: Ints, q: Floats) -> Floats:
 
 
 def _margin(n: Ints, alpha: float) -> Floats:
-    """How far from `alpha` a p-value decides: tails take a rounded 1 - p, less precise than log-likelihoods."""
+    """How far from `alpha` a p-value decides.
+
+    Tails take a rounded 1 - p, less precise than log-likelihoods.
+    """
     return alpha * 100 * _rounding(n)
 
 
@@ -244,7 +254,7 @@ _SMALL_REST = gammaln(_SMALL + 1) - xlogy(_SMALL, _SMALL) + _SMALL
 
 
 def _log_poisson(x: Ints, mean: Floats) -> Floats:
-    """Logarithm of the probability of a Poisson count, precise near the mean however large it is."""
+    """Log-probability of a Poisson count, precise near the mean however large it is."""
     mean = np.maximum(mean, 1e-288)  # any 64-bit count over it is still a float
     excess = x - mean
     # x log(x / mean) - x + mean, free of cancellation.

@@ -43,7 +43,7 @@ def squared_sums(terms: Floats, cluster: Ints | None) -> float:
 
 
 def for_fitted_mean(squares: Squares, units: float) -> Squares:
-    """Squares of deviations, as they would be from the true mean and not from that of the same units."""
+    """Squares of deviations, as from the true mean, not from that of the same units."""
     return squares * units / (units - 1 if units > 1 else 1)
 
 

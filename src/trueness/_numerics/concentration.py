@@ -1,7 +1,7 @@
-r"""How far the mean of N labels can be from its rate: exact two-sided deviations, and Hoeffding's bound.
+r"""How far the mean of N labels is from its rate: exact two-sided deviations, Hoeffding's bound.
 
-:math:`F_N(e) = \sup_p P(|X/N - p| > e)` for X binomial (N, p), and :math:`\varepsilon(N, d) = \min\{e : F_N(e) \le
-d\}`.
+:math:`F_N(e) = \sup_p P(|X/N - p| > e)` for X binomial (N, p), and :math:`\varepsilon(N, d) =
+\min\{e : F_N(e) \le d\}`.
 
 Which rates matter: between two rates at which a count enters or leaves :math:`\{k : |k/N - p| \le
 e\}`, the probability of that set rises and then falls in p, so its infimum is a limit at one of
@@ -58,7 +58,10 @@ def binomial_epsilon(n: int, d: float) -> float:
 
 
 def keeps(n: int, e: float, d: float, m: int | None = None) -> bool:
-    """Whether F_n(e) ≤ d; `m` overrides the number of counts ⌊2ne⌋ where `e` is a limit from the left."""
+    """Whether F_n(e) ≤ d.
+
+    `m` overrides the number of counts ⌊2ne⌋ where `e` is a limit from the left.
+    """
     if e <= 0:
         return False
     return e >= 1 or _worst(n, e, math.floor(2 * n * Fraction(e)) if m is None else m, d)[1] <= d
@@ -68,9 +71,8 @@ def certainly_fails(n: Ints, e: Floats, d: Floats) -> Bools:
     """For many sizes at once, whether a rate near one half alone shows that F_n(e) > d."""
     fails = np.zeros(np.broadcast(n, e, d).shape, bool)
     with np.errstate(invalid="ignore"):
-        m = np.floor(2 * n * e * (1 + 1e-15) + 1e-12).astype(
-            np.int64
-        )  # one count too many fails less often
+        # One count too many fails less often.
+        m = np.floor(2 * n * e * (1 + 1e-15) + 1e-12).astype(np.int64)
         for near in (0, 1):
             k = np.clip(np.floor(n / 2 + n * e).astype(np.int64) + near, 1, n)
             inside = (k / n - e > 0) & (k / n - e < 1)
@@ -168,7 +170,7 @@ def beta_binomial_log_pmf(count: Floats, n: int, a: float, b: float) -> Floats:
 
 
 def hoeffding_failure(e: float, n_mean: int, a: int, b: int) -> float:
-    """Hoeffding's bound on the probability that a bin's event rate is off by more than `e`, over random bins.
+    """Hoeffding's bound, over random bins, on the probability that a rate is off by over `e`.
 
     A bin that spans `a` of the a + b gaps between other scores without ties has a mass that is
     Beta(a, b), whatever the distribution of the scores. Of `n_mean` further rows it then holds a

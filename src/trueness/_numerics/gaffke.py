@@ -1,4 +1,4 @@
-"""Gaffke's upper limit of a mean: the quantile of a mean whose weights are drawn from a Dirichlet law."""
+"""Gaffke's upper limit of a mean: the quantile of a mean with Dirichlet-distributed weights."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ _REACH = 7.6
 
 
 def gaffke_limit(values: Floats, shape: Floats, q: float) -> float:
-    r"""The quantile q of :math:`\sum_i G_i x_i / \sum_i G_i` with independent :math:`G_i \sim \Gamma(a_i)`.
+    r"""Quantile q of :math:`\sum G_i x_i / \sum G_i`, independent :math:`G_i \sim \Gamma(a_i)`.
 
     For independent rows of a bounded law with :math:`a_i = 1`, and the largest possible value as
     one row more, this is Gaffke's upper limit of the mean. With two different values it is a

@@ -11,7 +11,9 @@ __all__ = ["least_cuts"]
 
 
 def least_cuts(weight: Numbers, events: Numbers, error: Callable[[Any, Any], Any]) -> Ints:
-    """The first cell of each bin of the partition with the least sum of weight · error(events, weight).
+    """The first cell of each bin of the partition with the least sum of weight · error.
+
+    The error is a function of events and weight.
 
     Rates must not fall from bin to bin. Dynamic programming: all pairs of a first and a last cell
     are looked at once. If several partitions are as good, bins are as long as they can be, from the
@@ -44,7 +46,7 @@ def least_cuts(weight: Numbers, events: Numbers, error: Callable[[Any, Any], Any
 
 
 def _first_of_lowest(values: Floats, lowest: Floats, start: Ints) -> Ints:
-    """The smallest start among those with the lowest value so far: the fewest bins, if several cuts are as good."""
+    """The smallest start with the lowest value so far: the fewest bins among equal cuts."""
     beyond = start.size + 1
     steps_down = np.append(0, np.cumsum(lowest[1:] < lowest[:-1]))
     # A new lowest value forgets the starts before it, because it subtracts more than any start.

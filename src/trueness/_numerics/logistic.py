@@ -1,4 +1,4 @@
-"""Logistic regression on log-odds, with free coefficients, some that must not be negative, or a ridge."""
+"""Logistic regression on log-odds, with free or nonnegative coefficients, or a ridge."""
 
 import math
 from collections.abc import Callable
@@ -85,7 +85,9 @@ def recalibration_line(
 def _line_of_many(
     x: Floats, w: Numbers, e: Numbers, *, fixed_slope: bool = False
 ) -> tuple[float, float] | None:
-    """Slope and intercept of many cells: the fit to pools of neighbours, and a Newton step or two on all of them.
+    """Slope and intercept of many cells: a fit to pools of neighbours, then Newton steps.
+
+    One or two steps are taken on all cells.
 
     None where that is not known to be accurate: nearly separated labels, or log-odds in no order.
     """
@@ -126,9 +128,8 @@ def _refined(
         moved = max(abs(lift), abs(turn) * scale)
         if moved > _NEAR:
             return None
-        if moved <= _NEARLY_CONVERGED * (
-            1 + abs(intercept)
-        ):  # steps shrink quadratically: the next is no step at all
+        # Steps shrink quadratically: the next is no step at all.
+        if moved <= _NEARLY_CONVERGED * (1 + abs(intercept)):
             return slope, intercept - slope * centre
     return None
 
@@ -141,9 +142,10 @@ def line_sums(
     intercept: float,
     centre: float = 0.0,
 ) -> tuple[Floats, Floats]:
-    r"""Score and Fisher information of the intercept and slope of a logistic regression, in one pass.
+    r"""Score and Fisher information of the two parameters of a logistic regression, in one pass.
 
-    :math:`\sum (e - w q)\,(1, x - c)` and :math:`\sum w q (1 - q)\,(1, x - c)(1, x - c)^\top`, where
+    For the intercept and the slope these are :math:`\sum (e - w q)\,(1, x - c)` and
+    :math:`\sum w q (1 - q)\,(1, x - c)(1, x - c)^\top`, where
     :math:`\mathrm{logit}\,q = a + b (x - c)`; a weight of None is 1 for each row.
     """
     sums = np.zeros(5)
@@ -171,7 +173,9 @@ def logits(p: NDArray[Any]) -> Floats:
 def line_of_scores(
     score: NDArray[Any], weight: Numbers | None, events: NDArray[Any], *, fixed_slope: bool = False
 ) -> tuple[float, float]:
-    """The line of :func:`recalibration_line` on the log-odds of scores strictly between 0 and 1, ascending if weighted.
+    """The line of :func:`recalibration_line` on the log-odds of scores strictly between 0 and 1.
+
+    Scores with weights must be ascending.
 
     A weight of None means rows with labels, in any order. With `fixed_slope` the slope is 1 and the
     intercept that of :func:`recalibration_shift`.
@@ -189,7 +193,9 @@ def line_of_scores(
 def _line_of_many_rows(
     score: NDArray[Any], label: NDArray[Any], fixed_slope: bool
 ) -> tuple[float, float] | None:
-    """Slope and intercept of unsorted rows: the fit to the cells of a grid, and a few Newton steps on all rows.
+    """Slope and intercept of unsorted rows: a fit to the cells of a grid, then Newton steps.
+
+    A few steps are taken on all rows.
 
     None where that is not known to be accurate.
     """
@@ -227,9 +233,8 @@ def line_pools(
     events = np.add.reduceat(e, first).astype(np.float64)
     if not np.min(w) > 0:
         return None
-    step = length * max(
-        1, _BLOCK // length
-    )  # in pieces: a temporary of all cells costs more than the sums
+    # In pieces: a temporary of all cells costs more than the sums.
+    step = length * max(1, _BLOCK // length)
     pieces = (slice(i, i + step) for i in range(0, x.size, step))
     sums = [
         np.add.reduceat(w[piece] * x[piece], np.arange(0, x[piece].size, length))
@@ -368,7 +373,10 @@ def _newton(X: Floats, w: Floats, e: Floats, theta: Floats, bounded: Bools) -> F
 
 
 def _nearest(theta: Floats, start: Floats, X: Floats, w: Floats, bounded: Bools) -> Floats:
-    """The coefficients nearest to the start among those with the same log-odds, unless a bound is in the way."""
+    """Of the coefficients with the same log-odds, those nearest to the start.
+
+    A bound may be in the way.
+    """
     values, vectors = np.linalg.eigh(X.T @ (X * w[:, None]))
     flat = vectors[:, values <= _FLAT * values[-1]]
     moved = theta + flat @ (flat.T @ (start - theta))
@@ -432,15 +440,15 @@ def ridge_logistic(
     :func:`bounded_logistic`.
     """
     k = centre.size
-    bounded = np.zeros(k, np.bool_) if bounded is None else bounded
+    if bounded is None:
+        bounded = np.zeros(k, np.bool_)
     products = (X[:, :, None] * X[:, None, :]).reshape(-1, k * k)
 
     def objective(theta: Floats) -> Floats:
         eta = theta @ X.T
         away = theta - centre
-        softplus = np.maximum(eta, 0) + np.log(
-            1 + np.exp(-np.abs(eta))
-        )  # several times as fast as logaddexp
+        # Several times as fast as logaddexp.
+        softplus = np.maximum(eta, 0) + np.log(1 + np.exp(-np.abs(eta)))
         loss = np.einsum("rm,rm->r", weight, softplus) - np.einsum("rm,rm->r", events, eta)
         return np.asarray(loss + np.einsum("rj,jk,rk->r", away, ridge, away) / 2)
 

@@ -1,4 +1,4 @@
-r"""Means over pairs of rows in the same bin, from sums: the debiased squared error T and its variance.
+r"""Means over pairs of rows in a bin, from sums: the debiased squared error T and its variance.
 
 A row has the residual :math:`U = Y - z`: the indicators of the k classes under study minus their
 scores. Rows with equal scores form a cell: `z` of shape (m, k), `count` (m,) rows, of which `hits`
@@ -146,7 +146,10 @@ def pair_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> PairSums
 def score_pair_sums(
     p: Floats, count: Ints, hits: Ints, first: Ints
 ) -> tuple[PairSums, float, Floats]:
-    """Of one score per row: :func:`pair_sums`, and the variance and Σ SᵀCS of :func:`null_moments`, in one pass."""
+    """:func:`pair_sums` of one score per row, with the variance and Σ SᵀCS of its T.
+
+    These are those of :func:`null_moments`; all come from one pass.
+    """
     n, _, _, s, q, v, squares = _kernels.residual_sums(p, count, hits, first)
     share = np.where(n >= 2, 1 / np.maximum(n - 1, 1), 0)
     sums = PairSums(
@@ -182,7 +185,7 @@ def _outer(z: Floats, count: Numbers, hits: Numbers) -> Floats:
 
 
 def null_moments(z: Floats, count: Numbers, first: Ints, s: Floats) -> tuple[float, Floats]:
-    r"""The variance of T under calibration, given the scores, and Σ SᵀCS for the given S of each bin.
+    r"""The variance of T under calibration, given the scores, and Σ SᵀCS of each bin's S.
 
     The exact variance of T, whose mean is zero, when labels are drawn from the scores:
     :math:`n^{-2} \sum_b 2 (N-1)^{-2} ( \|\sum C\|_F^2 - \sum \|C\|_F^2 )` with
@@ -230,7 +233,7 @@ Support: TypeAlias = Literal["published", "reachable"]
 
 
 def null_variance(classes: int | None, k: int = 1, support: Support = "published") -> float:
-    r"""Limit variance of n √w T for a calibrated model, with cells of volume w that are all occupied.
+    r"""Limit variance of n √w T for a calibrated model, with all cells (volume w) occupied.
 
     `classes` is K, or None for a vector of P(positive) on [0, 1]; `k` the number of largest scores
     that are used, for k = K all of them in class order. `support` is the domain of the integral
@@ -257,7 +260,7 @@ def null_variance(classes: int | None, k: int = 1, support: Support = "published
 
 
 def log_null_variance(classes: int | None, k: int = 1, support: Support = "published") -> float:
-    """Logarithm of :func:`null_variance`, for k so large that the volume of the scores underflows."""
+    """Logarithm of :func:`null_variance`, for k so large that the volume underflows."""
     if classes is None:
         return -math.log(15)
     if k == classes:
@@ -274,14 +277,16 @@ def log_null_variance(classes: int | None, k: int = 1, support: Support = "publi
 
 
 def _published_integral(k: int, c: float) -> float:
-    """k!(k−1)! times the integral: that of the moments of the shares, over the sum of the scores from c to 1."""
+    """k!(k−1)! times the integral of the shares' moments, over the sum of scores from c to 1."""
     second, third, fourth = (-math.expm1((k + power) * math.log(c)) for power in (2, 3, 4))
     divisor = (k + 1) * (k + 2)
     return (2 * second - (12 * third - (4 * k + 20) * fourth / (k + 4)) / (k + 3)) / divisor
 
 
 def _reachable_mean(classes: int, k: int) -> float:
-    """Mean of the integrand over the reachable simplex: z = ΣW_j v_j with W uniform on the shares of k + 1 corners.
+    """Mean of the integrand over the reachable simplex.
+
+    There z = ΣW_j v_j with W uniform on the shares of k + 1 corners.
 
     A linear form c of uniform shares has the moments p! k! / (k + p)! h_p(c), with h_p the complete
     symmetric polynomial; that of two forms, each squared, is a coefficient of h_4 of their sum.

@@ -1,4 +1,4 @@
-"""The number of events among independent trials of unequal probability (Poisson-binomial distribution)."""
+"""The number of events among independent trials of unequal probability (Poisson-binomial)."""
 
 import math
 from typing import NamedTuple
@@ -31,12 +31,14 @@ class Distribution(NamedTuple):
 
 
 def distribution(p: Floats, count: Ints) -> Distribution:
-    r"""Probabilities of the number of events in count[j] trials of each p[j], with an absolute error of about 1e-15.
+    r"""Probabilities of the number of events in count[j] trials of each p[j].
+
+    The absolute error is about 1e-15.
 
     The characteristic function :math:`\varphi(\omega) = \prod_j (1 - p_j + p_j e^{-i\omega})^{c_j}`
     is evaluated at :math:`2\pi l/L` and transformed back. L needs to cover only the counts within
-    :math:`t` of the mean, :math:`t^2 = 74 (\sigma^2 + t/3)`: by Bernstein's inequality the others are negligible. So a million rare trials
-    cost a few dozen frequencies.
+    :math:`t` of the mean, :math:`t^2 = 74 (\sigma^2 + t/3)`: by Bernstein's inequality the others
+    are negligible. So a million rare trials cost a few dozen frequencies.
 
     Y. Hong, On computing the distribution function for the Poisson binomial distribution,
     Computational Statistics & Data Analysis 59 (2013), 41-51.
@@ -109,7 +111,10 @@ def _corrected_normal(p: Floats, count: Ints, tail: float) -> tuple[int, int]:
 
 
 class Tails(NamedTuple):
-    """Two-sided tails of the number of events, for several groups of trials: 2·min(P(X ≤ k), P(X ≥ k)), at most 1."""
+    """Two-sided tails of the number of events, for several groups of trials.
+
+    The tail is 2·min(P(X ≤ k), P(X ≥ k)), at most 1.
+    """
 
     first: Ints
     """The least count in the table of each group, less one: each table begins and ends with a tail
@@ -164,7 +169,10 @@ def _batches_of_size(trials: Ints) -> list[Ints]:
 
 
 def _convolved(p: Floats, count: Ints, starts: Ints, ends: Ints) -> Floats:
-    """The distribution of each group, one trial after another for all groups at once, padded with impossible trials."""
+    """The distribution of each group, one trial after another for all groups at once.
+
+    Groups are padded with impossible trials.
+    """
     groups = [np.repeat(p[a:b], count[a:b]) for a, b in zip(starts, ends, strict=True)]
     padded = np.zeros((len(groups), max(group.size for group in groups)))
     for row, group in zip(padded, groups, strict=True):

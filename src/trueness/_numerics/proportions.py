@@ -1,4 +1,4 @@
-"""Confidence intervals for a binomial proportion, and the t test of a proportion, for many counts at once."""
+"""Confidence intervals and the t test of a binomial proportion, for many counts at once."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ _ROUNDS = 60
 
 
 def clopper_pearson(k: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, Floats]:
-    """Low and high ends of the exact interval: the rates that neither one-sided test at (1 − level)/2 rejects.
+    """Ends of the exact interval: rates that neither one-sided test at (1 − level)/2 rejects.
 
     For `k` events in `n` trials, which are broadcast; nan where `n` is 0. Whole numbers are covered
     with probability at least `level` at every rate, usually more. Real-valued counts, such as
@@ -127,7 +127,8 @@ def t_rejections(
 
     With rate :math:`r = k / n`, score :math:`p` is rejected if
 
-    .. math:: |r - p| \sqrt{n} \ge t_{n-1, 1-\alpha/2} \, s, \qquad s^2 = r (1 - r) \frac{n}{n - 1} .
+    .. math:: |r - p| \sqrt{n} \ge t_{n-1, 1-\alpha/2} \, s, \qquad
+       s^2 = r (1 - r) \frac{n}{n - 1} .
 
     A bin whose labels are all equal rejects every score except its rate; a bin of one row or none
     rejects nothing.

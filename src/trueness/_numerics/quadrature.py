@@ -1,4 +1,4 @@
-"""Expectations under known distributions: integrals on a line, averages over a simplex, and suprema."""
+"""Expectations under known distributions: integrals on a line, simplex averages, and suprema."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -24,7 +24,7 @@ _WIDTHS = 2.0 ** np.arange(-2, 40)
 
 
 def integral(f: Function, breaks: Floats, *, tolerance: float = 1e-13) -> tuple[float, float]:
-    """Adaptive Gauss-Lobatto quadrature between the first and the last break: the integral and an error estimate.
+    """Adaptive Gauss-Lobatto quadrature from the first to the last break: integral and error.
 
     A panel is halved until its rule of nine nodes agrees with the sum of the same rule on its
     halves, within `tolerance` of the integral of the absolute panels. So a kink or a jump costs
@@ -98,7 +98,9 @@ def beta_log_density(s: Floats, a: float, b: float) -> Floats:
 
 
 def beta_breaks(a: float, b: float, extra: Floats | None = None) -> Floats:
-    """Panels for :func:`integral` that suit :func:`beta_density`, cut where the rest has mass below 1e-20.
+    """Panels for :func:`integral` that suit :func:`beta_density`.
+
+    They are cut where the rest has mass below 1e-20.
 
     They widen geometrically from the top of the density and from 0, where functions of the score
     vary; `extra` breaks are added where they fall between the ends.
@@ -140,7 +142,7 @@ def supremum(f: Function, points: Floats, *, hills: int = 16, rounds: int = 14) 
 
 
 def log_gammas(alpha: Floats, n: int, rng: np.random.Generator) -> Floats:
-    """Logarithms of `n` rows of independent Gamma(alpha) variables, evenly spread (quasi-Monte Carlo).
+    """Logarithms of `n` rows of independent Gamma(alpha) variables (quasi-Monte Carlo).
 
     Divided by their sum, the variables of a row are Dirichlet; logarithms, since a small `alpha`
     gives variables far below the smallest float. The points are Sobol's, shifted digit by digit

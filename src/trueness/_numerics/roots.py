@@ -1,4 +1,7 @@
-"""Where a function of one number is zero, without SciPy's optimisers: loading them takes longer than most searches."""
+"""Where a function of one number is zero, without SciPy's optimisers.
+
+Loading them takes longer than most searches.
+"""
 
 import math
 from collections.abc import Callable
@@ -12,7 +15,9 @@ def bracketed_root(
     xtol: float = 2e-12,
     rtol: float = 1e-14,
 ) -> float:
-    """A zero of a continuous function whose signs at `low` and `high` differ, to within xtol + rtol |zero|.
+    """A zero of a continuous function with different signs at `low` and `high`.
+
+    It is found to within xtol + rtol |zero|.
 
     Inverse quadratic interpolation where the last three points lie on a curve that it can follow,
     else bisection.
@@ -35,9 +40,8 @@ def bracketed_root(
         if y == 0 or end_y == 0 or abs(end - x) <= tolerance:
             return best
         shortest = 0.5 * tolerance / abs(end - x)
-        new = float(
-            x + min(max(share, shortest), 1 - shortest) * (end - x)
-        )  # f may return NumPy numbers
+        # f may return NumPy numbers.
+        new = float(x + min(max(share, shortest), 1 - shortest) * (end - x))
         new_y = f(new)
         if (new_y > 0) == (y > 0):
             third = x

@@ -1,4 +1,4 @@
-"""Sums over runs of entries: in pieces that fit the processor's cache, and over nested partitions."""
+"""Sums over runs of entries: in pieces that fit the processor's cache, and of nested partitions."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -61,7 +61,7 @@ class NestedRuns:
         """For each partition, the index of the sum of each run."""
 
     def _join_pairs(self, first: Ints, start: Ints, node: Ints) -> tuple[Ints, Ints]:
-        """Join every second run with its neighbour, where both belong to one run of the partition."""
+        """Join every second run with its neighbour, if both are in one run of the partition."""
         group = np.searchsorted(first, start, side="right")
         pairs = np.arange(start.size)
         rank = pairs - np.searchsorted(group, group)

@@ -9,13 +9,14 @@ that is far off stays there. In other words, :math:`a_s \sim N(\mu, \tau^2 \lamb
 
 Given :math:`\tau` and :math:`\lambda_s`, the score :math:`U_s = \sum (y - p_\mu)` is nearly normal
 with variance :math:`I_s + \tau^2 \lambda_s I_s^2`, where :math:`I_s = \sum p_\mu (1 - p_\mu)`; then
-:math:`a_s` has the mean :math:`\mu + (1 - B) U_s / I_s` and the variance :math:`(1 - B) / I_s`, where :math:`1 / B = 1 + \tau^2 \lambda_s I_s`.
-:math:`\tau^2` is replaced by its posterior mean, with a uniform prior for :math:`\tau` on [0, 2] (the estimate of
-DerSimonian and Laird is often 0 for few segments, and intervals would then have no width), and the
-two are averaged over :math:`\lambda_s`. The mean of B gives a prior precision, with which
-:math:`a_s` is found as the mode of its posterior, since the approximation is poor far from :math:`\mu`. The averaged variance, with the error of :math:`\mu`
-added, gives its limits, and these those of the gap,
-:math:`\sum w\,(\mathrm{expit}(\mathrm{logit}\,p + a_s) - p) / \sum w`.
+:math:`a_s` has the mean :math:`\mu + (1 - B) U_s / I_s` and the variance :math:`(1 - B) / I_s`,
+where :math:`1 / B = 1 + \tau^2 \lambda_s I_s`. :math:`\tau^2` is replaced by its posterior mean,
+with a uniform prior for :math:`\tau` on [0, 2] (the estimate of DerSimonian and Laird is often 0
+for few segments, and intervals would then have no width), and the two are averaged over
+:math:`\lambda_s`. The mean of B gives a prior precision, with which :math:`a_s` is found as the
+mode of its posterior, since the approximation is poor far from :math:`\mu`. The averaged variance,
+with the error of :math:`\mu` added, gives its limits, and these those of the gap, :math:`\sum
+w\,(\mathrm{expit}(\mathrm{logit}\,p + a_s) - p) / \sum w`.
 
 Dependent rows and fractional weights count by their effective number. Scores of 0 and 1 do not
 move. In simulations with 3 to 60 segments of 5 to 300 rows, normal shifts of standard deviation 0
@@ -112,7 +113,10 @@ def _common_shift(observed: float, movable: float, expected: _Expected, segments
 
 
 def _given_scores(excess: Floats, information: Floats) -> tuple[Floats, Floats, float]:
-    """The mean of B, the weight of μ, and the variance of the shift of each segment, given all scores; and τ."""
+    """Mean of B (the weight of μ) and variance of the shift of each segment; and τ.
+
+    All are given the scores.
+    """
     taus = (np.arange(_TAUS) + 0.5) / _TAUS * _LARGEST_TAU  # the middles of equal steps
     log_density = np.array([_given(excess, information, tau)[0].sum() for tau in taus])
     density = np.exp(log_density - log_density.max())

@@ -123,7 +123,9 @@ def _refined(sample: Residuals, n_points: int, error: tuple[float, float]) -> tu
 
 
 class KernelMeans:
-    r"""Kernel means of scores and labels along the score, for labels of the same scores drawn again and again.
+    r"""Kernel means of scores and labels along the score, for labels drawn again and again.
+
+    The scores are the same for every draw.
 
     Scores are distinct and ascending, with the weight of their rows. `sigma` is the width of the
     kernel; widths below 1e-3 are taken as that. Means are at `n_points` midpoints of [0, 1], their
@@ -167,7 +169,10 @@ class KernelMeans:
 
 
 def reflected_kernel(place: Floats, width: float, score: Floats, sigma: float) -> Floats:
-    """The mean of the kernel over each place, an interval of the given width around it, for each score."""
+    """The mean of the kernel over each place, for each score.
+
+    A place is an interval of the given width.
+    """
     images = math.ceil((6 * sigma + 1) / 2)  # beyond six widths lies 2e-9
     mass = np.zeros((place.size, score.size))
     for shift in range(-2 * images, 2 * images + 1, 2):
@@ -252,7 +257,10 @@ class _Search:
 
 
 def _blurred_integrals(series: Floats, rows: Sequence[int], widths: Sequence[float]) -> Floats:
-    """The integrals of some rows, each at a width of its own and on as many midpoints as the width needs."""
+    """The integrals of some rows, each with its own width.
+
+    Each takes as many midpoints as its width needs.
+    """
     sizes = np.array([_enough_points(width, _FEWEST_VALUES) for width in widths])
     integrals = np.empty(len(sizes))
     for enough in np.unique(sizes):
@@ -357,7 +365,7 @@ class Loess(NamedTuple):
 
 
 def loess(x: Floats, weight: Numbers) -> Loess:
-    r"""The smoother of labels at ascending, distinct `x` in cells of the given weights: span 0.75, degree 2.
+    r"""The smoother of labels at ascending, distinct `x` in weighted cells: span 0.75, degree 2.
 
     At each vertex :math:`v` a quadratic is fitted with weights :math:`(1 - |x - v|^3 / h^3)^3`,
     where :math:`h` is the distance of the nearest 75 % of the rows. Vertices are found by halving:
@@ -403,7 +411,7 @@ def _vertices(x: Floats, weight: Numbers) -> Floats:
 
 
 def _untied(middle: float, below: float, above: float, first: float, last: float) -> float:
-    """The rank nearest to `middle` after which the scores change, unless an end of the range is nearer."""
+    """The rank nearest to `middle` after which scores change, or a nearer end of the range."""
     if above - middle <= middle - below:
         if above < last and 2 * middle - above >= first:
             return above
@@ -420,7 +428,7 @@ def _local_operator(x: Floats, weight: Numbers, at: float) -> tuple[Floats, Floa
     nearest = float(squares.min())
     scale = math.sqrt(reach) or 1.0
     tied = nearest >= _FAR * reach  # the nearest score alone has 75 % of the rows
-    used = np.flatnonzero(squares == nearest if tied else squares < _FAR * reach)
+    used = np.flatnonzero(squares == nearest) if tied else np.flatnonzero(squares < _FAR * reach)
     near = squares[used]
     kernel = np.where(near > _NEAR * reach, (1 - (near / (reach or 1.0)) ** 1.5) ** 3, 1.0)
     if tied:
@@ -440,9 +448,6 @@ def _reach(squares: Floats, weight: Numbers) -> float:
     order = np.argsort(squares, kind="stable")
     reached = np.cumsum(weight[order])
     share = SPAN * float(reached[-1])
-    wanted = math.floor(share + 1e-5) if weight.dtype.kind == "i" else share
-    return float(
-        squares[order][
-            np.searchsorted(reached, max(wanted, 1 if weight.dtype.kind == "i" else 0.0))
-        ]
-    )
+    if weight.dtype.kind == "i":
+        share = max(math.floor(share + 1e-5), 1)
+    return float(squares[order][np.searchsorted(reached, share)])

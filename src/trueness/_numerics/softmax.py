@@ -1,4 +1,4 @@
-"""The softmax of logits: the temperature that fits labels best, and multinomial regression with a ridge."""
+"""The softmax of logits: the temperature that fits best, and multinomial ridge regression."""
 
 from __future__ import annotations
 
@@ -81,11 +81,13 @@ def inverse_temperature(
     derivatives, inside the bracket given by the signs of :math:`f'`. Under the softmax of a row the
     logits have the central moments :math:`v_i, q_i` of orders 2 and 4: :math:`f'' = \sum w_i v_i`
     and :math:`|f^{(4)}| \le 2 \sum w_i q_i`. So a small step h leaves an error of at most about
-    :math:`|h|^3 \sum w_i q_i / (3 f'')`; the search ends when that is below 1e-10 of β. A large matrix starts from the optimum of every 16th row, and is then usually read once or twice.
+    :math:`|h|^3 \sum w_i q_i / (3 f'')`; the search ends when that is below 1e-10 of β. A large
+    matrix starts from the optimum of every 16th row, and is then usually read once or twice.
 
     Smoothed labels give the class c of a row, whose total weight is :math:`N_c`, the probability
-    :math:`(N_c + 1) / (N_c + K)` and each other class :math:`1 / (N_c + K)`; for K = 2 this is Platt's rule. The spread
-    is the square root of the mean over rows of the variance of their logits.
+    :math:`(N_c + 1) / (N_c + K)` and each other class :math:`1 / (N_c + K)`; for K = 2 this is
+    Platt's rule. The spread is the square root of the mean over rows of the variance of their
+    logits.
     """
     weights = np.empty(0) if w is None else np.require(w, np.float64, _LAYOUT)
     Z, unit = _in_range(Z)
@@ -120,7 +122,10 @@ def softmax(Z: NDArray[Any], temperature: float = 1.0) -> Floats:
 
 
 def _in_range(Z: NDArray[Any]) -> tuple[NDArray[Any], float]:
-    """Logits with finite fourth powers, as float32 or float64, and the power of two by which they were multiplied."""
+    """Logits with finite fourth powers, and the power of two that they were multiplied by.
+
+    They are float32 or float64.
+    """
     Z = np.require(Z, np.float32 if Z.dtype.itemsize <= 4 else np.float64, _LAYOUT)
     if Z.dtype == np.float32 or Z.size == 0:
         return Z, 1.0
@@ -149,7 +154,8 @@ def _search(
             np.ascontiguousarray(rows[::_STRIDE]) for rows in (Z, y, w)
         )
         best = _search(sampled, sampled_y, sampled_w, ridge / _STRIDE, unit, _CLOSE)
-        start = best.value if best.verdict == "optimum" else start
+        if best.verdict == "optimum":
+            start = best.value
     best = _minimise(lambda beta: _derivatives(Z, y, w, beta, pull, ridge, unit), start, tolerance)
     if best.verdict == "optimum":
         return InverseTemperature(best.value, verdict)
@@ -265,7 +271,7 @@ _RESIDUAL = 1e-2
 
 
 class FullMap:
-    """Log-odds of n rows and K classes that are linear in parameters, a row of parameters per class.
+    """Log-odds of n rows and K classes, linear in parameters, of which each class has a row.
 
     Every class has a coefficient for each column of X and an intercept: parameters (K, m + 1).
     """

@@ -83,7 +83,9 @@ def _cubes(x: Floats, knot: float) -> Floats:
 def fit_spline(
     x: Floats, weight: Numbers, events: Numbers, knots: Iterable[Floats]
 ) -> SplineFit | None:
-    """The maximum-likelihood fit of events on a spline of ascending, distinct log-odds `x`, in cells.
+    """The maximum-likelihood fit of events on a spline of ascending log-odds `x`, in cells.
+
+    The log-odds are distinct.
 
     It uses the first of the given sets of knots with a finite estimate: the spline must not
     separate the labels, nor have more coefficients than there are log-odds. If there is none it is

@@ -14,14 +14,17 @@ from trueness.typing import Floats, Ints, Numbers
 
 
 def ranks(edges: Floats, p: NDArray[Any]) -> Ints:
-    """How many of the ascending edges are at most each score: ``np.searchsorted(edges, p, "right")``, but faster."""
+    """The number of edges at most each score: a fast ``np.searchsorted(edges, p, "right")``."""
     status, out = _kernels.ranks(edges, _contiguous(p))
     assert status == 0, "scores were checked before"
     return out
 
 
 def steps(edges: Floats, values: Floats, p: NDArray[Any]) -> Floats:
-    """A step function at each score: values[0] below edges[0], values[j] from edges[j − 1] up to the next edge."""
+    """A step function at each score.
+
+    It is values[0] below edges[0], values[j] from edges[j − 1] up to the next edge.
+    """
     status, out = _kernels.steps(edges, values, _contiguous(p))
     assert status == 0, "scores were checked before"
     return out
@@ -48,9 +51,8 @@ def interpolate(x: Floats, y: Floats, p: NDArray[Any]) -> Floats:
     rise = top - base
     step = ranks(x, p)
     out = base[step]
-    rising = np.flatnonzero(
-        (rise > 0)[step]
-    )  # few, where most points come in pairs of equal height
+    # Few, where most points come in pairs of equal height.
+    rising = np.flatnonzero((rise > 0)[step])
     step = step[rising]
     # The fraction comes first: a slope would overflow where neighbours are closer than 1e-308.
     fraction = (p[rising] - start[step]) / width[step]
@@ -59,9 +61,10 @@ def interpolate(x: Floats, y: Floats, p: NDArray[Any]) -> Floats:
 
 
 def on_common_edges(edges: Sequence[Floats], values: Sequence[Floats]) -> tuple[Floats, Floats]:
-    """Several step functions on the union of their edges: that union, ascending, and one row of values per function.
+    """Several step functions on the ascending union of their edges, with a row of values each.
 
-    >>> late, early = (np.array([0.5]), np.array([1.0, 2.0])), (np.array([0.2]), np.array([3.0, 4.0]))
+    >>> late = np.array([0.5]), np.array([1.0, 2.0])
+    >>> early = np.array([0.2]), np.array([3.0, 4.0])
     >>> edges, values = on_common_edges(*zip(late, early))
     >>> edges.tolist(), values.tolist()
     ([0.2, 0.5], [[1.0, 1.0, 2.0], [3.0, 4.0, 4.0]])
@@ -82,7 +85,10 @@ them."""
 
 
 class Pair(NamedTuple):
-    """Two step functions with the same edges: each value holds from an edge (included) up to the next one."""
+    """Two step functions with the same edges.
+
+    Each value holds from an edge (included) up to the next one.
+    """
 
     edges: Floats
     """Ascending, of shape (k,)."""
@@ -104,7 +110,7 @@ class Corners(NamedTuple):
 
 
 def corners(weight: Numbers, events: Numbers) -> Corners:
-    """The diagram of cells in ascending order of score, from the weight of their rows and of their events.
+    """The diagram of cells in ascending order of score, from the weights of rows and events.
 
     Exact for whole numbers. Other weights are rounded first, to 2⁻⁶⁰ of their sum plus one. The new
     row has weight 1.
@@ -113,9 +119,8 @@ def corners(weight: Numbers, events: Numbers) -> Corners:
         return Corners(_cumulative(weight), _cumulative(events), 1)
     total = float(weight.sum()) + 1
     assert total <= MOST_WEIGHT
-    shift = 61 - int(
-        np.frexp(total)[1]
-    )  # total·2^shift < 2⁶¹; scaling by a power of two rounds nothing
+    # total·2^shift < 2⁶¹; scaling by a power of two rounds nothing.
+    shift = 61 - int(np.frexp(total)[1])
     # Rounded separately, so that no cell can have more events than weight.
     non_events, ones = (
         _cumulative(np.rint(np.ldexp(x, shift))) for x in (np.maximum(weight - events, 0), events)
@@ -124,7 +129,10 @@ def corners(weight: Numbers, events: Numbers) -> Corners:
 
 
 def venn_abers(score: Floats, diagram: Corners) -> Pair:
-    """Both values as functions of the score, for strictly ascending known scores and the diagram of their cells."""
+    """Both values as functions of the score.
+
+    The known scores are strictly ascending; the diagram is that of their cells.
+    """
     W, E, unit = diagram
     with_event, without = _kernels.venn_abers(W, E, unit)
     first0, p0 = _without_event(W, E, unit, *without)

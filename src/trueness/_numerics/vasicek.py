@@ -54,7 +54,7 @@ class OneFactor:
         return np.asarray(np.minimum(conditional @ self.share, 1.0))
 
     def quantile(self, probability: float) -> float:
-        """Quantile of the rate of events in an infinitely large portfolio: it rises with the factor."""
+        """Quantile of the event rate in an infinitely large portfolio: it rises with the factor."""
         if self.correlation > 0:
             return float(self.rate(ndtri(probability)))
         return self.mean
@@ -109,7 +109,9 @@ class OneFactor:
         return OneFactor(ndtr(ndtri(inside) + shift), self.share, self.correlation)
 
     def rate_limits(self, k: float, n: float, low: float, high: float) -> tuple[float, float]:
-        """Mean probabilities at which `k` events or more have the probability `low`, and `k` or fewer `high`.
+        """Mean probabilities at the limits of `k` events.
+
+        There `k` events or more have the probability `low`, and `k` or fewer `high`.
 
         The probabilities of the rows keep their distances on the probit scale.
         """
@@ -126,11 +128,14 @@ class OneFactor:
         return lower, upper
 
     def most_events(self, n: float, probability: float, *, whole: bool = True) -> float:
-        """The largest number that is exceeded or reached with more than 1 − `probability`: more are too many."""
+        """The largest number reached with more than 1 − `probability`: more are too many."""
         return _last(lambda k: self.at_least(k, n) > 1 - probability, n, whole)
 
     def fewest_events(self, n: float, probability: float, *, whole: bool = True) -> float:
-        """The smallest number such that it or fewer have more than 1 − `probability`: fewer are too few."""
+        """The smallest number that is not exceeded with more than 1 − `probability`.
+
+        Fewer are too few.
+        """
         return n - _last(lambda k: self.at_most(n - k, n) > 1 - probability, n, whole)
 
 

@@ -8,11 +8,11 @@ from trueness._assess.advice import OFF
 from trueness._assess.page_parts import adjusted_pvalues
 from trueness._report.commands import adjust_command, fit_command, segment_command
 from trueness._text.numbers import level_percent, number, p_value, percent, points
-from trueness._text.strings import quoted
+from trueness._text.strings import capitalized, quoted, uncapitalized
 from trueness.results import Verdict
 from trueness.results._first_screen import Answer
 from trueness.results._page import Command, Conclusion, Model, Provenance, Summary
-from trueness.results._remedies import Advice
+from trueness.results._remedies import Advice, Remedies, Remedy
 from trueness.results._verdict import Code
 from trueness.results._verdict_words import error, typical_error
 
@@ -26,34 +26,68 @@ CLAUSES: dict[Code, tuple[str, str]] = {
     "nearly-calibrated": ("is nearly calibrated", "are nearly calibrated"),
     "no-evidence": ("shows no miscalibration", "show no miscalibration"),
 }
-_TYPICAL = "How far predictions are from the true rate: the root of the mean squared difference, corrected for chance "
-_TYPICAL += "(also called l2 calibration error). With 5 percentage points, predictions of 30 % stand for rates like 25 or 35 %."
+_TYPICAL = (
+    "How far predictions are from the true rate: the root of the mean squared difference, "
+    "corrected for chance (also called l2 calibration error). With 5 percentage points, "
+    "predictions of 30 % stand for rates like 25 or 35 %."
+)
 TERMS = {
-    "calibrated": "Predictions of 30 % come true in 30 % of the cases, and so on for every other prediction.",
-    "miscalibration": "Predicted probabilities that differ from how often the event really happens.",
+    "calibrated": (
+        "Predictions of 30 % come true in 30 % of the cases, and so on for every other prediction."
+    ),
+    "miscalibration": (
+        "Predicted probabilities that differ from how often the event really happens."
+    ),
     "confidence": "Limits computed in this way include the true value in this share of data sets.",
-    "recalibration": "Replacing each prediction by one that agrees better with how often the event happens.",
+    "recalibration": (
+        "Replacing each prediction by one that agrees better with how often the event happens."
+    ),
     "odds": "p / (1 − p): a probability of 80 % means odds of 4 to 1.",
     **dict.fromkeys(("Typically", "typical error"), _TYPICAL),
     "percentage points": "The difference between 65 % and 41 % is 24 percentage points.",
-    "varies smoothly": "Nearby scores have similar errors. Errors that alternate from score to score cannot be seen.",
+    "varies smoothly": (
+        "Nearby scores have similar errors. Errors that alternate from score to score cannot be "
+        "seen."
+    ),
     **dict.fromkeys(("overconfident", "too extreme"), "Predictions are too near 0 % and 100 %."),
     **dict.fromkeys(("underconfident", "too timid"), "Predictions are too near the average."),
-    "omnibus test": "Compares the outcomes in several ways at once with outcomes drawn from the predictions. p: how "
-    "often such random outcomes differ from the predictions at least as much as the real ones.",
-    "slope": "How strongly outcomes follow the predictions: 1 if calibrated, below 1 if predictions are too extreme "
-    "(too near 0 % and 100 %), above 1 if they are too moderate, below 0 if they are the wrong way round.",
-    "observed/expected": "Events divided by the sum of the predictions; 1 if they are right on average.",
+    "omnibus test": (
+        "Compares the outcomes in several ways at once with outcomes drawn from the predictions. "
+        "p: how often such random outcomes differ from the predictions at least as much as the "
+        "real ones."
+    ),
+    "slope": (
+        "How strongly outcomes follow the predictions: 1 if calibrated, below 1 if predictions "
+        "are too extreme (too near 0 % and 100 %), above 1 if they are too moderate, below 0 if "
+        "they are the wrong way round."
+    ),
+    "observed/expected": (
+        "Events divided by the sum of the predictions; 1 if they are right on average."
+    ),
     "top label": "The class with the largest score.",
     "by chance": "The noise floor: the ECE that chance alone produces in this many rows.",
-    "ECE": "Expected calibration error: the mean gap between prediction and observed rate over ranges of scores.",
-    "Brier score": "The mean squared difference between prediction and outcome (0 or 1). Lower is better.",
-    "held-out rows": "Rows that were not used to fit the map: every row is scored by a map fitted without it.",
-    "automatic calibration": "An average of several maps, from unchanged scores to flexible curves, weighted by how "
-    "well each does on rows it was not fitted on.",
-    "prior correction": "Divides the odds of every score by one factor, the weight that a class was given in training; "
-    "the order of the rows does not change.",
-    "map": "A function from the model's score to a calibrated score; the order of the rows stays nearly the same.",
+    "ECE": (
+        "Expected calibration error: the mean gap between prediction and observed rate over "
+        "ranges of scores."
+    ),
+    "Brier score": (
+        "The mean squared difference between prediction and outcome (0 or 1). Lower is better."
+    ),
+    "held-out rows": (
+        "Rows that were not used to fit the map: every row is scored by a map fitted without it."
+    ),
+    "automatic calibration": (
+        "An average of several maps, from unchanged scores to flexible curves, weighted by how "
+        "well each does on rows it was not fitted on."
+    ),
+    "prior correction": (
+        "Divides the odds of every score by one factor, the weight that a class was given in "
+        "training; the order of the rows does not change."
+    ),
+    "map": (
+        "A function from the model's score to a calibrated score; the order of the rows stays "
+        "nearly the same."
+    ),
 }
 """Terms that the page explains where they occur."""
 
@@ -74,131 +108,152 @@ def _how_far(model: Model) -> Answer:
     Of rare events, observed/expected leads.
     """
     s = model.summary
+    verdict = model.verdict
     question = "How far off?"
-    found = s.ece_interval
-    ratio = s.estimates.get("observed_expected")
-    own = s.estimates.get("ece")
-    mean, high = (math.nan, math.nan)
-    if s.noise_floor is not None:
-        mean, high = s.noise_floor.mean, s.noise_floor.high
-    elif own is not None:  # sums of bins have variances
-        mean, high = own.floor, own.floor_high
+    interval = s.ece_interval
+    mean, high = _chance_ece(s)
     numbers: dict[str, Any] = {"ece": s.ece, "chance": mean, "chance_high": high}
     numbers |= dict.fromkeys(("l2", "low", "high", "level"), math.nan)
     gap, floor = points(s.ece, mean)
     by_chance = f"perfectly calibrated model would show about {floor} by chance"
-    if found is None:
+    if interval is None:
         phrase = f"{gap} percentage points on average (ECE)"
         detail = f"A {by_chance}." if math.isfinite(mean) else ""
         return Answer(question, phrase, detail, numbers)
     average = f"The average gap over ranges (ECE) is {gap}"
-    average += f", where a {by_chance}" if math.isfinite(mean) else ""
-    average += ", if rows were independent." if model.verdict.clusters is not None else "."
-    if model.verdict.all_rows == "too-good":
+    if math.isfinite(mean):
+        average += f", where a {by_chance}"
+    if verdict.clusters is not None:
+        average += ", if rows were independent"
+    average += "."
+    if verdict.all_rows == "too-good":
         return Answer(question, "These rows cannot show it", average, numbers)
-    low, high = found.hull
-    numbers |= {"l2": found.estimate, "low": low, "high": high, "level": found.level}
-    if model.verdict.rare and ratio is not None and math.isfinite(ratio.value):
+    low, high = interval.hull
+    numbers |= {"l2": interval.estimate, "low": low, "high": high, "level": interval.level}
+    ratio = s.estimates.get("observed_expected")
+    if verdict.rare and ratio is not None and math.isfinite(ratio.value):
         numbers |= {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
-        own_error = typical_error(found, rejected=model.verdict.rejected)
-        average = f"Events are rare, so their ratio leads. The error is {own_error}. {average}"
-    detail = f"{level_percent(found.level)} confidence. {average}"
-    return Answer(question, _capitalized(model.verdict.error), detail, numbers)
+        size = typical_error(interval, rejected=verdict.rejected)
+        average = f"Events are rare, so their ratio leads. The error is {size}. {average}"
+    detail = f"{level_percent(interval.level)} confidence. {average}"
+    return Answer(question, capitalized(verdict.error), detail, numbers)
 
 
-def _capitalized(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
+def _chance_ece(s: Summary) -> tuple[float, float]:
+    """The ECE that a calibrated model has on average and at most; sums of bins have variances."""
+    if s.noise_floor is not None:
+        return s.noise_floor.mean, s.noise_floor.high
+    estimate = s.estimates.get("ece")
+    if estimate is None:
+        return math.nan, math.nan
+    return estimate.floor, estimate.floor_high
 
 
 def _cost(model: Model) -> Answer:
     question = "What does it cost?"
-    if model.verdict.few_clusters and model.verdict.all_rows == "too-few-rows":
+    code = model.verdict.all_rows
+    if model.verdict.few_clusters and code == "too-few-rows":
         return Answer(question, f"Not known from {model.verdict.clusters} clusters", "", {})
     fixes = model.remedies
     best = None if fixes is None else fixes.most_promising
     if fixes is None or best is None:
-        return _cost_of_sums(model.summary, model.verdict.all_rows)
+        return _cost_of_sums(model.summary, code)
     if model.verdict.doubt in ("inverted", "confidence"):
         return Answer(question, "Not known before the scores are checked", "", {})
     before = fixes.before.brier
-    code = model.verdict.all_rows
     numbers = {
         "calibrator": best.name,
         "gain": best.gain,
         "gain_low": best.gain_low,
         "gain_high": best.gain_high,
+        "brier": before,
     }
-    numbers |= {"brier": before}
     if before == 0:
         return Answer(question, "Nothing", "Every prediction is exactly right.", numbers)
     if code == "too-good":
         return Answer(question, "These rows cannot show it", "Fit maps to new rows.", numbers)
     if model.summary.rate in (0, 1):
-        return Answer(
-            question,
-            "Too few rows to tell",
-            "All labels are equal: a map cannot be tried.",
-            numbers,
-        )
-    gain, low, high = _decimals(best.gain, best.gain_low, best.gain_high)
-    part = min(1.0, best.gain / before)
-    if 0.999 < part < 1:
-        share = "nearly all"
-    elif 0 < part < 1e-4:
-        share = "less than 0.01 %"
-    else:
-        share = percent(part)
+        detail = "All labels are equal: a map cannot be tried."
+        return Answer(question, "Too few rows to tell", detail, numbers)
     clear = best.is_clear(fixes.before)
-    held_out = f"({low} to {high}, on held-out rows)"
-    few = "Too few rows to tell" if code == "too-few-rows" else ""
     if clear and code in OFF:
-        detail = f"{gain} of {number(before)} could be avoided by recalibration {held_out}."
-        return Answer(
-            question, f"{share[0].upper()}{share[1:]} of the Brier score", detail, numbers
+        gain, low, high = _decimals(best.gain, best.gain_low, best.gain_high)
+        phrase = f"{capitalized(_share_saved(best.gain, before))} of the Brier score"
+        detail = (
+            f"{gain} of {number(before)} could be avoided by recalibration "
+            f"({low} to {high}, on held-out rows)."
         )
+        return Answer(question, phrase, detail, numbers)
+    if code == "too-few-rows":
+        phrase = "Too few rows to tell"
+    elif best.gain > 0 and (clear or code in OFF):
+        phrase = "Nothing that can be shown"
+    elif code in OFF:
+        phrase = "Too small to be measured with these rows"
+    else:
+        phrase = "Nothing measurable"
     if best.gain > 0 and (clear or code in OFF):
         words = best.gain_in_words(fixes.before, model.verdict.level)
         detail = f"On held-out rows {best.with_article} {words}."
-        return Answer(question, few or "Nothing that can be shown", detail, numbers)
-    phrase = few or (
-        "Too small to be measured with these rows" if code in OFF else "Nothing measurable"
-    )
-    if float(gain.replace("−", "-")) == 0:
-        detail = f"No map that was tried lowers the Brier score of {number(before)} beyond chance (on held-out rows)."
-    elif best.gain > 0:
-        detail = f"The best map lowers the Brier score of {number(before)} by {gain}, which may be chance {held_out}."
     else:
-        worse, low, high = _decimals(-best.gain, -best.gain_high, -best.gain_low)
-        raised = f"raises it by {worse} ({low} to {high}, on held-out rows)"
-        detail = f"No map that was tried lowers the Brier score of {number(before)}: the best one {raised}."
-        if best.name == fixes.best:
-            raised = f"{best.name} {raised}, but lowers the {best.score_from(fixes.before)}"
-            detail = f"The Brier score of {number(before)} shows no gain: {raised}."
+        detail = _unclear_gain(fixes, best)
     return Answer(question, phrase, detail, numbers)
 
 
-def _cost_of_sums(s: Summary, code: str) -> Answer:
-    """What a map fitted on the judged rows themselves would gain, beside what it gains by chance."""
-    question = "What does it cost?"
-    found = s.estimates.get("miscalibration")
-    if found is None or not math.isfinite(found.floor):
-        return Answer(
-            question, "Not known", "To measure it, a map must be tried on held-out rows.", {}
+def _share_saved(gain: float, before: float) -> str:
+    share = min(1.0, gain / before)
+    if 0.999 < share < 1:
+        return "nearly all"
+    if 0 < share < 1e-4:
+        return "less than 0.01 %"
+    return percent(share)
+
+
+def _unclear_gain(fixes: Remedies, best: Remedy) -> str:
+    """The gain of a map that may be due to chance."""
+    brier = number(fixes.before.brier)
+    gain, low, high = _decimals(best.gain, best.gain_low, best.gain_high)
+    if float(gain.replace("−", "-")) == 0:
+        return (
+            f"No map that was tried lowers the Brier score of {brier} beyond chance "
+            "(on held-out rows)."
         )
+    if best.gain > 0:
+        return (
+            f"The best map lowers the Brier score of {brier} by {gain}, which may be chance "
+            f"({low} to {high}, on held-out rows)."
+        )
+    loss, low, high = _decimals(-best.gain, -best.gain_high, -best.gain_low)
+    raised = f"raises it by {loss} ({low} to {high}, on held-out rows)"
+    if best.name != fixes.best:
+        return f"No map that was tried lowers the Brier score of {brier}: the best one {raised}."
+    lowered = f"lowers the {best.score_from(fixes.before)}"
+    return f"The Brier score of {brier} shows no gain: {best.name} {raised}, but {lowered}."
+
+
+def _cost_of_sums(s: Summary, code: str) -> Answer:
+    """What a map fitted on the judged rows themselves would gain, and what it gains by chance."""
+    question = "What does it cost?"
+    estimate = s.estimates.get("miscalibration")
+    if estimate is None or not math.isfinite(estimate.floor):
+        detail = "To measure it, a map must be tried on held-out rows."
+        return Answer(question, "Not known", detail, {})
     if s.brier == 0:
         return Answer(question, "Nothing", "Every prediction is exactly right.", {"brier": 0.0})
     numbers = {
         "miscalibration": s.miscalibration,
-        "miscalibration_chance": found.floor,
+        "miscalibration_chance": estimate.floor,
         "brier": s.brier,
     }
-    gain, chance = _decimals(s.miscalibration, found.floor)
-    own = f"{gain} of {number(s.brier)}: the gain of a map fitted on these same rows"
-    detail = f"{own}. A perfectly calibrated model would show about {chance} by chance."
-    phrase = f"At most about {percent(s.miscalibration / s.brier)} of the Brier score"
-    return Answer(
-        question, "Too few rows to tell" if code == "too-few-rows" else phrase, detail, numbers
+    gain, chance = _decimals(s.miscalibration, estimate.floor)
+    detail = (
+        f"{gain} of {number(s.brier)}: the gain of a map fitted on these same rows. "
+        f"A perfectly calibrated model would show about {chance} by chance."
     )
+    phrase = f"At most about {percent(s.miscalibration / s.brier)} of the Brier score"
+    if code == "too-few-rows":
+        phrase = "Too few rows to tell"
+    return Answer(question, phrase, detail, numbers)
 
 
 def _decimals(*values: float) -> tuple[str, ...]:
@@ -222,44 +277,46 @@ def _action(model: Model, provenance: Provenance) -> Answer:
 def _command(model: Model, advice: Advice, origin: Provenance) -> str:
     """The lines to copy; empty if there are none."""
     in_python = model.name not in origin.commands
-    own = origin.commands.get(model.name)
-    scores = origin.arguments.split(",")[0]
+    command = origin.commands.get(model.name)
     if advice.kind == "check-labels" and model.verdict.doubt:
-        return _doubt_command(model.verdict.doubt, own, scores, origin, in_python=in_python)
+        if in_python:
+            return _doubt_in_python(model.verdict.doubt, origin)
+        return _doubt_command(model.verdict.doubt, command, origin)
     if advice.kind == "need-rows":
-        return "" if own is None else own.line("report")
+        return "" if command is None else command.line("report")
     if advice.kind == "adjust":
         return adjust_command(origin, model.name)
     if advice.kind == "recalibrate-segment":
         return segment_command(advice.calibrator, origin, model.name)
     if advice.kind == "correct-prior" and (model.remedies is None or in_python):
-        return f"calibrated = tn.recalibrate.prior_correction(new_scores, weight={advice.numbers['weight']:.3g})"
+        weight = f"{advice.numbers['weight']:.3g}"
+        return f"calibrated = tn.recalibrate.prior_correction(new_scores, weight={weight})"
     if advice.calibrator is None:
         return ""
     return fit_command(advice.calibrator, origin, model.name)
 
 
-def _doubt_command(
-    doubt: str, own: Command | None, scores: str, origin: Provenance, *, in_python: bool
-) -> str:
-    """How to see whether labels or columns were confused."""
+def _doubt_in_python(doubt: str, origin: Provenance) -> str:
+    """How to see whether labels or columns were confused, in Python."""
+    scores = origin.arguments.split(",")[0]
     if doubt == "confidence":
-        if in_python:
-            return f"tn.report(y_true == y_predicted, {scores})"
-        return ""
+        return f"tn.report(y_true == y_predicted, {scores})"
     if origin.other is None:
         return ""
-    if in_python:
-        return f"tn.report(y_true, {scores}, pos_label={origin.other!r})"
-    if own is None:
+    return f"tn.report(y_true, {scores}, pos_label={origin.other!r})"
+
+
+def _doubt_command(doubt: str, command: Command | None, origin: Provenance) -> str:
+    """The same on the command line, which cannot compare labels with predicted ones."""
+    if doubt == "confidence" or origin.other is None or command is None:
         return ""
-    return own.line("report", pos_label=str(origin.other))
+    return command.line("report", pos_label=str(origin.other))
 
 
 def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
     """The verdict in words, which begin with the name of the model if there are several."""
     headline = verdict.headline
-    opening = f"{quoted(name)}: {headline[0].lower()}{headline[1:]}" if name else headline
+    opening = f"{quoted(name)}: {uncapitalized(headline)}" if name else headline
     return Conclusion(
         code=verdict.code,
         headline=headline,
@@ -280,7 +337,7 @@ def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
 
 
 def overall_conclusion(models: Sequence[Model], alpha: float = 1) -> Conclusion:
-    """The conclusion at the top: that of the only model, or the worst code, with one clause per kind of verdict.
+    """The conclusion at the top: that of the only model, or the worst code and a clause per code.
 
     Labels are asked together: one whose adjusted p-value is above `alpha`, and that has no flagged
     segment, is within the chance of all of them.
@@ -298,13 +355,12 @@ def overall_conclusion(models: Sequence[Model], alpha: float = 1) -> Conclusion:
     codes = [code for code in CLAUSES if code in by_code]
     clauses = [_clause(code, by_code[code]) for code in codes]
     if chance:
-        names = list(chance)
-        least = p_value(min(chance.values()))
-        differ = f"{_joined(names)} {'differs' if len(names) == 1 else 'differ'}"
+        verb = "differs" if len(chance) == 1 else "differ"
         clauses.append(
-            f"{differ} no more than chance allows the worst of {len(models)} labels (adjusted {least})"
+            f"{_joined(list(chance))} {verb} no more than chance allows the worst of "
+            f"{len(models)} labels (adjusted {p_value(min(chance.values()))})"
         )
-    text = _capitalized(f"{'; '.join(clauses)}.")
+    text = capitalized(f"{'; '.join(clauses)}.")
     return Conclusion(codes[0] if codes else "no-evidence", text, certainty="", sentence=text)
 
 
@@ -312,14 +368,16 @@ def _clause(code: Code, names: list[str]) -> str:
     """What is said of the models with one kind of verdict."""
     if code == "too-few-rows":
         return f"there are too few rows to tell for {_joined(names)}"
-    one, several = CLAUSES[code]
-    return f"{_joined(names)} {several if len(names) > 1 else one}"
+    singular, plural = CLAUSES[code]
+    if len(names) == 1:
+        return f"{names[0]} {singular}"
+    return f"{_joined(names)} {plural}"
 
 
 def _joined(names: list[str]) -> str:
-    shown = names[:_MOST_NAMES] + (
-        [f"{len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else []
-    )
+    shown = names[:_MOST_NAMES]
+    if len(names) > _MOST_NAMES:
+        shown.append(f"{len(names) - _MOST_NAMES} more")
     if len(shown) == 1:
         return shown[0]
     return f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -62,9 +62,29 @@ def _digits(value: object) -> str:
     return str(value)
 
 
+def horizontal(start: float, end: float, y: float, kind: str) -> str:
+    return tag("line", x1=start, x2=end, y1=y, y2=y, class_=kind)
+
+
+def vertical(x: float, start: float, end: float, kind: str) -> str:
+    return tag("line", x1=x, x2=x, y1=start, y2=end, class_=kind)
+
+
+def text_at(text: str, x: float, y: float, kind: str, anchor: str) -> str:
+    """Text that begins, ends or has its middle at a place."""
+    return tag("text", text, x=x, y=y, class_=kind, text_anchor=anchor)
+
+
+def side_title(text: str, middle: float) -> str:
+    """The name of a vertical axis, turned."""
+    turned = f"rotate(-90 12 {_digits(middle)})"
+    return tag("text", text, x=12, y=middle, class_="axis", text_anchor="middle", transform=turned)
+
+
 # From the worst point to its text: right and down, steeply too.
-_DIRECTIONS = [(a, d) for a in (1, -1) for d in (1, 0, -1)] + [
-    (a, d) for a in (0.3, -0.3) for d in (1, -1)
+_DIRECTIONS = [
+    *itertools.product((1, -1), (1, 0, -1)),
+    *itertools.product((0.3, -0.3), (1, -1)),
 ]
 
 _Place: TypeAlias = tuple[float, float]
@@ -91,15 +111,17 @@ class _Plane(NamedTuple):
         return not self.axes.low <= value <= self.axes.high
 
     def _share(self, value: float) -> float:
-        low = self.axes.low
-        high = self.axes.high
-        value = min(max(float(value), low), high)
-        if self.axes.scale != "linear":
-            low, value, high = (
-                math.log(v / (1 - v) if self.axes.scale == "logit" else v)
-                for v in (low, value, high)
-            )
-        return (value - low) / (high - low)
+        within = min(max(float(value), self.axes.low), self.axes.high)
+        low = self._along(self.axes.low)
+        high = self._along(self.axes.high)
+        return (self._along(within) - low) / (high - low)
+
+    def _along(self, value: float) -> float:
+        if self.axes.scale == "log":
+            return math.log(value)
+        if self.axes.scale == "logit":
+            return math.log(value / (1 - value))
+        return value
 
 
 def title(text: str) -> str:
@@ -112,52 +134,36 @@ def _frame(plane: _Plane, x_name: str, y_name: str) -> Iterable[str]:
     for value, text in zip(plane.axes.ticks, plane.axes.labels, strict=True):
         x = plane.x(value)
         y = plane.y(value)
-        yield tag("line", x1=_LEFT, x2=_LEFT + _SIZE, y1=y, y2=y, class_="grid")
-        yield tag("line", x1=x, x2=x, y1=_TOP, y2=_TOP + _SIZE, class_="grid")
-        yield tag("text", text, x=_LEFT - 7, y=y + 4, class_="tick", text_anchor="end")
-        yield tag("text", text, x=x, y=_TOP + _SIZE + 17, class_="tick", text_anchor="middle")
+        yield horizontal(_LEFT, _LEFT + _SIZE, y, "grid")
+        yield vertical(x, _TOP, _TOP + _SIZE, "grid")
+        yield text_at(text, _LEFT - 7, y + 4, "tick", "end")
+        yield text_at(text, x, _TOP + _SIZE + 17, "tick", "middle")
     middle = _TOP + _SIZE / 2
-    yield tag(
-        "text", escape(x_name), x=_LEFT + _SIZE / 2, y=_LABEL, class_="axis", text_anchor="middle"
-    )
-    turned = f"rotate(-90 12 {_digits(middle)})"
-    yield tag(
-        "text",
-        escape(y_name),
-        x=12,
-        y=middle,
-        class_="axis",
-        text_anchor="middle",
-        transform=turned,
-    )
+    yield text_at(escape(x_name), _LEFT + _SIZE / 2, _LABEL, "axis", "middle")
+    yield side_title(escape(y_name), middle)
     yield tag("line", x1=_LEFT, y1=_TOP + _SIZE, x2=_LEFT + _SIZE, y2=_TOP, class_="diagonal")
 
 
 def _histogram(heights: Sequence[float]) -> Iterable[str]:
-    most = max(max(heights), 1e-300)
+    highest = max(max(heights), 1e-300)
     step = _SIZE / len(heights)
     base = _BARS_TOP + _BARS
     for i, value in enumerate(heights):
         if value > 0:
-            tall = max(1.0, _BARS * value / most)
-            yield tag(
-                "rect",
-                x=_LEFT + i * step,
-                y=base - tall,
-                width=step * 0.88,
-                height=tall,
-                class_="bar",
-            )
-    yield tag("line", x1=_LEFT, x2=_LEFT + _SIZE, y1=base, y2=base, class_="grid")
-    yield tag("text", "rows", x=_LEFT - 7, y=_BARS_TOP + 10, class_="tick", text_anchor="end")
+            tall = max(1.0, _BARS * value / highest)
+            left = _LEFT + i * step
+            top = base - tall
+            yield tag("rect", x=left, y=top, width=step * 0.88, height=tall, class_="bar")
+    yield horizontal(_LEFT, _LEFT + _SIZE, base, "grid")
+    yield text_at("rows", _LEFT - 7, _BARS_TOP + 10, "tick", "end")
 
 
-def reliability_chart(picture: Picture, found: Explorer) -> str:
-    """Rates against mean scores with intervals, a band around the diagonal, and a histogram of the scores.
+def reliability_chart(picture: Picture, view: Explorer) -> str:
+    """Rates against mean scores with intervals, the band of calibrated scores, and a histogram.
 
     An annotation gives both numbers of the worst bin.
     """
-    plane = _Plane(found.near)
+    plane = _Plane(view.near)
     b = picture.bins
     filled = [int(i) for i in np.flatnonzero(b.n > 0)]
     # Over a gap, or to a bin of few rows, a line would suggest a known course.
@@ -165,10 +171,10 @@ def reliability_chart(picture: Picture, found: Explorer) -> str:
     marks = [_band(picture, filled, plane), _lines(joined, plane)]
     marks += [_bin_mark(picture, i, plane) for i in filled]
     inside = [
-        *_frame(plane, found.x_name, found.y_name),
+        *_frame(plane, view.x_name, view.y_name),
         tag("g", "".join(marks), class_="marks"),
-        _annotation(picture, filled, plane, found.happens),
-        *_histogram(found.near.histogram),
+        _annotation(picture, filled, plane, view.happens),
+        *_histogram(view.near.histogram),
     ]
     return svg(inside, _HIGH, "reliability", "img", f"Reliability diagram of {len(filled)} bins")
 
@@ -191,20 +197,25 @@ def path(points: Iterable[_Place]) -> str:
 def _bin_mark(picture: Picture, i: int, plane: _Plane) -> str:
     """A point, the interval of its rate, and what both are in words."""
     b = picture.bins
-    flagged = bool(b.outside[i])
-    beyond = plane.beyond(b.rate[i]) or plane.beyond(b.score[i])
+    score = b.score[i]
+    rate = b.rate[i]
+    low = picture.interval_low[i]
+    high = picture.interval_high[i]
     words = (
-        f"{bin_name(b.low_edge[i], b.high_edge[i], last=i == len(b) - 1)}: {count(int(b.n[i]), 'row')}, "
-        f"mean score {number(b.score[i])}, rate {number(b.rate[i])} "
-        f"({level_percent(b.level)} interval {span(picture.interval_low[i], picture.interval_high[i])}), "
-        f"gap {signed(b.gap[i])}{', flagged' if flagged else ''}{', beyond the axes' if beyond else ''}"
+        f"{bin_name(b.low_edge[i], b.high_edge[i], last=i == len(b) - 1)}: "
+        f"{count(int(b.n[i]), 'row')}, mean score {number(score)}, rate {number(rate)} "
+        f"({level_percent(b.level)} interval {span(low, high)}), gap {signed(b.gap[i])}"
     )
-    x = plane.x(b.score[i])
-    y = plane.y(b.rate[i])
-    low = plane.y(picture.interval_low[i])
-    high = plane.y(picture.interval_high[i])
-    bar = tag("line", x1=x, x2=x, y1=low, y2=high, class_="error")
-    kind = f"bin{' flagged' if flagged else ''}{' beyond' if beyond else ''}"
+    kind = "bin"
+    if b.outside[i]:
+        words += ", flagged"
+        kind += " flagged"
+    if plane.beyond(rate) or plane.beyond(score):
+        words += ", beyond the axes"
+        kind += " beyond"
+    x = plane.x(score)
+    y = plane.y(rate)
+    bar = vertical(x, plane.y(low), plane.y(high), "error")
     radius = _RADIUS + _GROWTH * math.sqrt(float(b.weight[i] / b.weight.max()))
     return tag("g", bar + mark(x, y, radius, kind) + title(words), class_=kind)
 
@@ -231,8 +242,9 @@ def _band(picture: Picture, filled: list[int], plane: _Plane) -> str:
     b = picture.bins
     if not filled or not b.band:
         return ""
-    x = [plane.x(b.score[i]) for i in filled]
-    low, high = ([plane.y(end[i]) for i in filled] for end in (b.low, b.high))
+    x = [plane.x(score) for score in b.score[filled]]
+    low = [plane.y(end) for end in b.low[filled]]
+    high = [plane.y(end) for end in b.high[filled]]
     if len(x) == 1:  # no neighbour to draw a band to: some width
         x = [x[0] - 0.02 * _SIZE, x[0] + 0.02 * _SIZE]
         low = 2 * low
@@ -252,12 +264,12 @@ def _lines(points: Mapping[int, tuple[float, float]], plane: _Plane) -> str:
     for i, (score, rate) in points.items():
         if plane.beyond(score) or plane.beyond(rate):
             continue
-        runs += [] if i == last + 1 else [[]]
+        if i != last + 1:
+            runs.append([])
         runs[-1].append((plane.x(score), plane.y(rate)))
         last = i
-    return "".join(
-        tag("polyline", points=path(run), class_="curve") for run in runs if len(run) > 1
-    )
+    lines = (tag("polyline", points=path(run), class_="curve") for run in runs if len(run) > 1)
+    return "".join(lines)
 
 
 def _annotation(picture: Picture, filled: list[int], plane: _Plane, happens: str) -> str:
@@ -296,52 +308,56 @@ def _annotation(picture: Picture, filled: list[int], plane: _Plane, happens: str
 
 def _inked_places(picture: Picture, filled: list[int], plane: _Plane) -> Floats:
     """Places along the intervals and the curve, of shape (m, 2)."""
-    x = [plane.x(picture.bins.score[i]) for i in filled]
-    y = [plane.y(picture.bins.rate[i]) for i in filled]
-    ends = [(plane.y(picture.interval_low[i]), plane.y(picture.interval_high[i])) for i in filled]
-    bars = [
-        (at, low + (high - low) * j / 8)
-        for at, (low, high) in zip(x, ends, strict=True)
-        for j in range(9)
-    ]
+    x = [plane.x(score) for score in picture.bins.score[filled]]
+    y = [plane.y(rate) for rate in picture.bins.rate[filled]]
+    bars = []
+    for i, across in zip(filled, x, strict=True):
+        low = plane.y(picture.interval_low[i])
+        high = plane.y(picture.interval_high[i])
+        bars += [(across, low + (high - low) * j / 8) for j in range(9)]
     steps = np.linspace(0, len(x) - 1, 8 * len(x))
-    curve = np.column_stack([np.interp(steps, range(len(x)), column) for column in (x, y)])
+    places = range(len(x))
+    curve = np.column_stack([np.interp(steps, places, x), np.interp(steps, places, y)])
     return np.concatenate([np.array(bars), curve])
 
 
 def _free_place(x: float, y: float, wide: float, high: float, marks: Floats) -> _Place:
-    """The upper left corner of a text near a point, within the frame, that covers few marks and little diagonal."""
-    found = []
+    """The upper left corner of a text near a point that covers few marks and little diagonal."""
+    places = []
     for reach, (across, down) in itertools.product((24.0, 40.0, 60.0, 80.0, 110.0), _DIRECTIONS):
-        left = x + across * reach - (wide if across < 0 else 0)
-        top = y + down * reach - (high if down < 0 else high / 2 if down == 0 else 0)
+        left = x + across * reach
+        if across < 0:
+            left -= wide
+        top = y + down * reach
+        if down < 0:
+            top -= high
+        elif down == 0:
+            top -= high / 2
+        # Within the frame.
         left = min(max(left, _LEFT + 4), _LEFT + _SIZE - wide - 4)
         top = min(max(top, _TOP + 4), _TOP + _SIZE - high - 4)
         middle = left + wide / 2, top + high / 2
-        inside = int((np.abs(marks - middle) < (wide / 2 + 8, high / 2 + 8)).all(axis=1).sum())
-        diagonal = (
-            sum(-4 < _TOP + _SIZE + _LEFT - left - wide * i / 8 - top < high + 4 for i in range(9))
-            / 9
-        )
-        found.append(
-            (inside + 3 * diagonal + math.hypot(middle[0] - x, middle[1] - y) / 100, left, top)
-        )
-    return min(found)[1:]
+        covered = (np.abs(marks - middle) < (wide / 2 + 8, high / 2 + 8)).all(axis=1)
+        diagonal = _TOP + _SIZE + _LEFT - left - wide * np.arange(9) / 8 - top
+        on_diagonal = int(((diagonal > -4) & (diagonal < high + 4)).sum()) / 9
+        distance = math.hypot(middle[0] - x, middle[1] - y)
+        cost = int(covered.sum()) + 3 * on_diagonal + distance / 100
+        places.append((cost, left, top))
+    return min(places)[1:]
 
 
-def curve_chart(found: FlexibleCurve, view: Explorer) -> str:
-    """A calibration curve without bins: its bands at each score and at all scores, and a histogram of the scores."""
+def curve_chart(curve: FlexibleCurve, view: Explorer) -> str:
+    """A calibration curve without bins, its bands, and a histogram of the scores."""
     plane = _Plane(view.near)
-    columns = (found.all_low, found.all_high, found.low, found.high, found.rate)
-    lines = [
-        [(plane.x(x), plane.y(y)) for x, y in zip(found.score, column, strict=True)]
-        for column in columns
-    ]
+
+    def line(rates: Sequence[float]) -> list[_Place]:
+        return [(plane.x(x), plane.y(y)) for x, y in zip(curve.score, rates, strict=True)]
+
     inside = [
-        area(lines[0], lines[1], "confidence"),
-        area(lines[2], lines[3], "confidence"),
+        area(line(curve.all_low), line(curve.all_high), "confidence"),
+        area(line(curve.low), line(curve.high), "confidence"),
         *_frame(plane, view.x_name, view.y_name),
-        tag("polyline", points=path(lines[4]), class_="curve flexible"),
+        tag("polyline", points=path(line(curve.rate)), class_="curve flexible"),
         *_histogram(view.near.histogram),
     ]
     return svg(inside, _HIGH, "smooth", "img", "Smooth calibration curve with its confidence bands")
@@ -357,11 +373,13 @@ def courses_chart(
     """Several courses with their names in one diagram, told apart by colour and shape."""
     plane = _Plane(axes)
     inside = [*_frame(plane, view.x_name, view.y_name)]
-    for (name, one), kind in zip(courses, kinds, strict=True):
-        marks = [_lines(dict(enumerate(zip(one.score, one.rate, strict=True))), plane)]
-        for score, rate, low, high in zip(one.score, one.rate, one.low, one.high, strict=True):
+    for (name, course), kind in zip(courses, kinds, strict=True):
+        points = enumerate(zip(course.score, course.rate, strict=True))
+        marks = [_lines(dict(points), plane)]
+        columns = zip(course.score, course.rate, course.low, course.high, strict=True)
+        for score, rate, low, high in columns:
             x = plane.x(score)
-            bar = tag("line", x1=x, x2=x, y1=plane.y(low), y2=plane.y(high), class_="error")
+            bar = vertical(x, plane.y(low), plane.y(high), "error")
             words = title(
                 f"{name}: mean score {number(score)}, rate {number(rate)} ({span(low, high)})"
             )
@@ -373,41 +391,29 @@ def courses_chart(
     return svg(inside, _LABEL + 8, "courses", "img", label)
 
 
-def blocks_chart(found: Blocks, view: Explorer) -> str:
-    """Each block as a box over its scores at the height of its rate, shaded by the share that the test rejects."""
+def blocks_chart(blocks: Blocks, view: Explorer) -> str:
+    """Each block as a box over its scores at its rate, shaded by the share that is rejected."""
     plane = _Plane(view.near)
     inside = [*_frame(plane, "scores of the block", view.y_name)]
     boxes = []
-    for i, n in enumerate(found.n):
-        y = plane.y(found.rate[i])
-        columns = (
-            found.score_min,
-            found.score_q1,
-            found.score_median,
-            found.score_q3,
-            found.score_max,
-        )
-        a, q1, mid, q3, z = (plane.x(column[i]) for column in columns)
-        share = found.refuted[i]
+    for i, n in enumerate(blocks.n):
+        y = plane.y(blocks.rate[i])
+        q1 = plane.x(blocks.score_q1[i])
+        median = plane.x(blocks.score_median[i])
+        q3 = plane.x(blocks.score_q3[i])
+        share = blocks.refuted[i]
         words = (
-            f"{count(n, 'row')} with scores {number(found.score_min[i])} to {number(found.score_max[i])}, rate "
-            f"{number(found.rate[i])}: {percent(share)} of the scores rejected"
+            f"{count(n, 'row')} with scores {number(blocks.score_min[i])} to "
+            f"{number(blocks.score_max[i])}, rate {number(blocks.rate[i])}: {percent(share)} "
+            "of the scores rejected"
         )
         wide = max(8.0, q3 - q1)  # equal scores still get a box
-        q1 = (q1 + q3 - wide) / 2
+        box: dict[str, Any] = {"x": (q1 + q3 - wide) / 2, "y": y - 6, "width": wide, "height": 12}
         parts = [
-            tag("line", x1=a, x2=z, y1=y, y2=y, class_="whisker"),
-            tag("rect", x=q1, y=y - 6, width=wide, height=12, class_="box"),
-            tag(
-                "rect",
-                x=q1,
-                y=y - 6,
-                width=wide,
-                height=12,
-                class_="refuted",
-                fill_opacity=round(share, 3),
-            ),
-            tag("line", x1=mid, x2=mid, y1=y - 6, y2=y + 6, class_="median"),
+            horizontal(plane.x(blocks.score_min[i]), plane.x(blocks.score_max[i]), y, "whisker"),
+            tag("rect", **box, class_="box"),
+            tag("rect", **box, class_="refuted", fill_opacity=round(share, 3)),
+            vertical(median, y - 6, y + 6, "median"),
             title(words),
         ]
         boxes.append(
@@ -421,13 +427,8 @@ def blocks_chart(found: Blocks, view: Explorer) -> str:
             )
         )
     inside.append(tag("g", "".join(boxes), class_="boxes"))
-    return svg(
-        inside,
-        _LABEL + 8,
-        "blocks",
-        "group",
-        f"Test-based reliability diagram of {len(found.n)} blocks",
-    )
+    label = f"Test-based reliability diagram of {len(blocks.n)} blocks"
+    return svg(inside, _LABEL + 8, "blocks", "group", label)
 
 
 _NAMES = 12  # on the axis of a series
@@ -445,12 +446,10 @@ def series_chart(series: Series) -> str:
     top = 14.0
     wide = 800.0
     high = 220.0
-    most = max(
-        (v for day in days for v in (day.ece, day.ece_high, day.floor_high) if math.isfinite(v)),
-        default=0.0,
-    )
-    step = round_step(most or 1.0)
-    ceiling = step * math.ceil(1.02 * (most or 1.0) / step)
+    values = [value for day in days for value in (day.ece, day.ece_high, day.floor_high)]
+    highest = max(filter(math.isfinite, values), default=0.0) or 1.0
+    step = round_step(highest)
+    ceiling = step * math.ceil(1.02 * highest / step)
 
     def x(i: float) -> float:
         return left + wide * (i + 0.5) / len(days)
@@ -460,30 +459,28 @@ def series_chart(series: Series) -> str:
 
     inside = []
     for i in range(round(ceiling / step) + 1):
-        at = y(i * step)
-        inside.append(tag("line", x1=left, x2=left + wide, y1=at, y2=at, class_="grid"))
+        height = y(i * step)
+        inside.append(horizontal(left, left + wide, height, "grid"))
         text = f"{round(100 * i * step, 9):g} %"
-        inside.append(tag("text", text, x=left - 7, y=at + 4, class_="tick", text_anchor="end"))
+        inside.append(text_at(text, left - 7, height + 4, "tick", "end"))
     middle = top + high / 2
-    turned = f"rotate(-90 12 {_digits(middle)})"
-    inside.append(
-        tag("text", "ECE", x=12, y=middle, class_="axis", text_anchor="middle", transform=turned)
-    )
+    inside.append(side_title("ECE", middle))
     inside += [*_chance(days, x, y), *_day_names(days, x, top + high)]
-    known = [(x(i), y(day.ece)) for i, day in enumerate(days) if math.isfinite(day.ece)]
-    inside.append(tag("polyline", points=path(known), class_="curve"))
-    inside += [_day_mark(day, x(i), y) for i, day in enumerate(days) if math.isfinite(day.ece)]
+    with_value = [(i, day) for i, day in enumerate(days) if math.isfinite(day.ece)]
+    points = path((x(i), y(day.ece)) for i, day in with_value)
+    inside.append(tag("polyline", points=points, class_="curve"))
+    inside += [_day_mark(day, x(i), y) for i, day in with_value]
     label = f"ECE of {count(len(days), 'data set')}, {sum(day.flagged for day in days)} marked"
     return svg(inside, top + high + 74, "series", "img", label, left + wide + 16)
 
 
-def round_step(most: float, ticks: int = 6) -> float:
+def round_step(length: float, ticks: int = 6) -> float:
     """A round distance between ticks, of which there are at most `ticks`."""
-    power = 10.0 ** math.floor(math.log10(most))
+    power = 10.0 ** math.floor(math.log10(length))
     return next(
         share * power
         for share in (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-        if most / (share * power) <= ticks
+        if length / (share * power) <= ticks
     )
 
 
@@ -492,20 +489,15 @@ def _chance(
 ) -> Iterable[str]:
     """A grey column per day from 0 to the end of the chance range, and a line at its mean."""
     for i, day in enumerate(days):
+        start = x(i - 0.5)
+        end = x(i + 0.5)
         if math.isfinite(day.floor_high):
-            at = x(i - 0.5)
-            end = x(i + 0.5)
             top = y(day.floor_high)
-            yield tag("rect", x=at, y=top, width=end - at + 0.3, height=y(0) - top, class_="band")
+            wide = end - start + 0.3
+            yield tag("rect", x=start, y=top, width=wide, height=y(0) - top, class_="band")
         if math.isfinite(day.floor):
-            yield tag(
-                "line",
-                x1=x(i - 0.5),
-                x2=x(i + 0.5),
-                y1=y(day.floor),
-                y2=y(day.floor),
-                class_="floor",
-            )
+            height = y(day.floor)
+            yield horizontal(start, end, height, "floor")
 
 
 def _day_names(days: Sequence[Any], x: Callable[[float], float], base: float) -> Iterable[str]:
@@ -517,14 +509,15 @@ def _day_names(days: Sequence[Any], x: Callable[[float], float], base: float) ->
             named.append(i)
     for i in sorted(named):
         text = days[i].name
-        at = x(i) + 4
-        text = text if len(text) <= 18 else f"…{text[-17:]}"
-        turned = f"rotate(-35 {_digits(at)} {_digits(base + 15)})"
+        right = x(i) + 4
+        if len(text) > 18:
+            text = f"…{text[-17:]}"
+        turned = f"rotate(-35 {_digits(right)} {_digits(base + 15)})"
         look = "tick marked" if days[i].flagged else "tick"
         yield tag(
             "text",
             escape(text),
-            x=at,
+            x=right,
             y=base + 15,
             class_=look,
             text_anchor="end",
@@ -534,13 +527,16 @@ def _day_names(days: Sequence[Any], x: Callable[[float], float], base: float) ->
 
 def _day_mark(day: Any, x: float, y: Callable[[float], float]) -> str:
     words = f"{day.name}: {number(day.ece)}"
+    kind = "bin"
     bar = ""
     if math.isfinite(day.ece_low) and math.isfinite(day.ece_high):
-        bar = tag("line", x1=x, x2=x, y1=y(day.ece_low), y2=y(day.ece_high), class_="error")
+        bar = vertical(x, y(day.ece_low), y(day.ece_high), "error")
         words += f", interval {span(day.ece_low, day.ece_high)}"
     if math.isfinite(day.floor):
         words += f", by chance {number(day.floor)}"
-        words += f" and up to {number(day.floor_high)}" if math.isfinite(day.floor_high) else ""
-    words += ", marked" if day.flagged else ""
-    kind = "bin flagged" if day.flagged else "bin"
+        if math.isfinite(day.floor_high):
+            words += f" and up to {number(day.floor_high)}"
+    if day.flagged:
+        words += ", marked"
+        kind = "bin flagged"
     return tag("g", bar + mark(x, y(day.ece), 4.5, kind) + title(words), class_=kind)

@@ -1,6 +1,7 @@
 """What to copy to use a map: the lines of the command line, or of Python."""
 
 import inspect
+import re
 import shlex
 from dataclasses import replace
 from pathlib import PurePath
@@ -14,7 +15,7 @@ _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".npz")
 
 
 def fit_command(calibrator: Any, origin: Provenance, model: str) -> str:
-    """How to fit the map and to apply it: on the command line if the rows were read there, otherwise in Python."""
+    """How to fit the map and to apply it: as shell commands if the rows were read by one."""
     takes_clusters = type(calibrator).__name__ == "AutoCalibration"
     if model not in origin.commands:
         cluster = origin.cluster if takes_clusters else ""
@@ -24,9 +25,10 @@ def fit_command(calibrator: Any, origin: Provenance, model: str) -> str:
     command = origin.commands[model]
     if command is None:
         return ""
-    words = [command.line("fit"), as_options(calibrator)]
+    words = [command.line("fit")]
     if takes_clusters and command.cluster is not None:
-        words.insert(1, shlex.join(["--cluster", command.cluster]))
+        words.append(shlex.join(["--cluster", command.cluster]))
+    words.append(as_options(calibrator))
     return _fit_and_apply(" ".join(words), origin)
 
 
@@ -70,7 +72,7 @@ def _suffix(origin: Provenance) -> str:
 
 
 def in_python(calibrator: Any) -> str:
-    """The call that makes a calibrator; those that are not everyday names live in `tn.recalibrate`."""
+    """The call that makes a calibrator, from `tn` if it is an everyday name there."""
     everyday = type(calibrator).__name__ in trueness.__all__
     package = "tn" if everyday else "tn.recalibrate"
     return f"{package}.{calibrator!r}"
@@ -79,14 +81,13 @@ def in_python(calibrator: Any) -> str:
 def as_options(calibrator: Any) -> str:
     """A calibrator as options of ``trueness fit``."""
     kind = type(calibrator)
-    name = "".join(
-        f"-{c.lower()}" if c.isupper() and i else c.lower() for i, c in enumerate(kind.__name__)
-    )
+    name = re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()
     options = [f"--calibrator {name}"]
     defaults = inspect.signature(kind).parameters
     for parameter, value in sorted(calibrator.get_params(deep=False).items()):
         if parameter == "seed":
-            options += [f"--seed {value}"] if value else []  # 0 is the default of the command
+            if value:  # 0 is the default of the command
+                options.append(f"--seed {value}")
         elif value != defaults[parameter].default:
             options.append(f"--set {parameter}={value}")
     return " ".join(options)

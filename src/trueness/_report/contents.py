@@ -49,7 +49,7 @@ _WORST = 3
 
 def compute_contents(
     subject: Subject,
-    asked: Mapping[str, Asked],
+    by_model: Mapping[str, Asked],
     options: Options,
     provenance: Provenance,
     *,
@@ -60,7 +60,7 @@ def compute_contents(
     confidences: Mapping[str, Any] | None,
     judge: Judge | None,
 ) -> Contents:
-    """Everything, model by model, as each was `asked`.
+    """Everything, model by model, from what was asked about each.
 
     `progress` receives the steps done and their total.
 
@@ -70,12 +70,19 @@ def compute_contents(
     done = itertools.count(1)
     total = _STEPS * len(subject.models) + 1
     notes = Notes()
-    rule, level, seed, _ = options
+    rule = options.rule
     settings = Settings(
-        repr(rule), rule_in_words(rule), level, seed, offered(rule), options.intervals
+        bins=repr(rule),
+        bins_in_words=rule_in_words(rule),
+        level=options.level,
+        seed=options.seed,
+        offered=offered(rule),
+        intervals=options.intervals,
     )
     models = tuple(
-        _model(name, asked[name], subject, options, provenance, lambda: progress(next(done), total))
+        _model(
+            name, by_model[name], subject, options, provenance, lambda: progress(next(done), total)
+        )
         for name in subject.models
     )
     differences = None
@@ -116,12 +123,19 @@ def _model(
     provenance: Provenance,
     step: Callable[[], None],
 ) -> Model:
-    notes, (rule, level, *_), top_label = Notes(), options, subject.top_label
+    notes = Notes()
+    rule = options.rule
+    level = options.level
     judged = a
+    together = a
     if subject.view == "multilabel":
         # The verdict is at the level at which Holm's method judges this label; numbers are at that
-        # of the report.
+        # of the report. All segments of all labels are asked together.
         a = a.but(level=level)
+        together = a
+        if len(subject.models) > 1:
+            alpha = options.alpha / len(subject.models)
+            together = a.but(level=Level.of_alpha(alpha).confidence)
     data = a.view("confidence")
     with collect_warnings(notes):
         tally = data.tally  # what is unusual about the rows becomes a note
@@ -131,49 +145,55 @@ def _model(
     step()
     summary = summarize(a, options, notes)
     step()
-    labels = len(subject.models) if subject.view == "multilabel" else 1
-    # All segments of all labels are asked together.
-    together = a if labels == 1 else a.but(level=Level.of_alpha(options.alpha / labels).confidence)
-    parts = page_segments(together, rule, subject.groups.get(name, {}), subject.by)
+    segments = page_segments(together, rule, subject.groups.get(name, {}), subject.by)
     step()
     fixes = quietly(a.ask, "remedies")
     if fixes is None and data.dependent and data.events is None:
         notes.add(
-            "Calibrators were not tried: there are too few rows or fewer than five clusters to split."
+            "Calibrators were not tried: there are too few rows or fewer than five clusters "
+            "to split."
         )
     step()
     largest = top_k(a, notes) if data.classwise is not None else None
     classes = quietly(a.ask, "class_rows")
     panel = validation_panel(a, options)
-    decided = replace(
+    verdict = replace(
         quietly(judged.ask, "verdict"),
         of_answers=provenance.of_answers,
         cluster_name=a.rows.labels.cluster or provenance.cluster_name,
     )
     tested = quietly(together.ask, "segments")
-    wanted = advise(a, decided, tested)
-    if parts is not None:
-        parts = replace(parts, notes=(*parts.notes, *note_on_map(together, tested, wanted)))
+    wanted = advise(a, verdict, tested)
+    if segments is not None:
+        notes_on_map = note_on_map(together, tested, wanted)
+        segments = replace(segments, notes=(*segments.notes, *notes_on_map))
     slices = page_slices(together)
     if slices is not None:
-        slices = replace(slices, notes=(*slices.notes, *note_on_map(together, slices, wanted)))
+        notes_on_map = note_on_map(together, slices, wanted)
+        slices = replace(slices, notes=(*slices.notes, *notes_on_map))
+    blocks = None
+    if tally is not None and tally.parts[0].whole:
+        blocks = isotonic_blocks(tally.parts[0], ALPHA)
     model = Model(
         name=name,
-        verdict=conclusion(decided, name if len(subject.models) > 1 else ""),
+        verdict=conclusion(verdict, name if len(subject.models) > 1 else ""),
         summary=summary,
         picture=shown,
         worst=shown.costliest[:_WORST],
-        blocks=isotonic_blocks(tally.parts[0], ALPHA)
-        if tally is not None and tally.parts[0].whole
-        else None,
+        blocks=blocks,
         panel=panel,
         curve=None if panel is None else calibration_curve(data, options),
-        segments=parts,
+        segments=segments,
         slices=slices,
         remedies=fixes,
         advice=wanted,
         decisions=decisions(
-            data, summary, options, notes, top_label=top_label, answers=provenance.of_answers
+            data,
+            summary,
+            options,
+            notes,
+            top_label=subject.top_label,
+            answers=provenance.of_answers,
         ),
         classes=classes,
         top_k=largest,
@@ -181,17 +201,19 @@ def _model(
         notes=tuple(notes.sentences),
     )
     step()
-    place = where(Grounds(decided, shown, tested, model.slices, classes, summary.brier))
+    place = where(Grounds(verdict, shown, tested, model.slices, classes, summary.brier))
     answers = answer_questions(model, provenance, place)
-    return replace(model, answers=answers | answers_on_statement(decided, answers))
+    return replace(model, answers=answers | answers_on_statement(verdict, answers))
 
 
 def _omitted(subject: Subject, models: tuple[Model, ...]) -> str:
     """What a report of sums lacks."""
     if subject.source == "rows":
         return ""
-    lacking = ["no calibrators are compared", *([] if subject.by else ["there are no segments"])]
-    text = f"This report was computed from sums, not from rows: {' and '.join(lacking)}."
+    lacking = "no calibrators are compared"
+    if not subject.by:
+        lacking += " and there are no segments"
+    text = f"This report was computed from sums, not from rows: {lacking}."
     absent = models[0].summary.absent
     if absent:
         text += f" Sums of bins do not give {', '.join(absent[:-1])} or {absent[-1]}."
@@ -202,44 +224,74 @@ def _omitted(subject: Subject, models: tuple[Model, ...]) -> str:
 
 # A sentence on each term, in the order of the page.
 _DEFINITIONS = {
-    "ECE": "mean over rows of |{rate} − mean score| in {bins}; bins are closed on the left, the last one on both "
-    "sides. It is biased upwards: compare it with its noise floor.",
-    "typical error": "root of the mean squared gap, debiased, in cells of the scores cut by mass and by width "
-    "(one per score if there are few), with a {level} confidence set (method 'score'); zero belongs to the set unless "
-    "the test rejects it.",
-    "noise floor": "mean of a measure over labels resampled from the scores, as for a calibrated model, and the value "
-    "that {level} of these labels do not exceed.",
-    "test": "whether the labels could have been drawn from the scores: the omnibus test compares several statistics "
-    "with those of labels drawn from the scores, and ranks a sum of their p-values that grows as they become small (Σ "
-    "w/√p) among the same draws.",
-    "TCE": "percentage of rows whose score an exact binomial test at 5 % rejects, in isotonic blocks of 5 to 20 % of "
-    "the rows (neighbours of equal rate are joined). It is not zero for a calibrated model: compare it with its noise "
-    "floor.",
-    "Brier score": "mean squared error, for several classes summed over them = miscalibration (gap to isotonic "
-    "regression of the same rows: above 0 even for a calibrated model, compare it with its noise floor) − "
-    "discrimination (gain over the base rate) + uncertainty (score of the base rate), known as CORP.",
-    "slope, intercepts": "of the logistic regression of the labels on the logits of the scores strictly between 0 and "
-    "1. A calibrated model has slope 1; a slope below 1 means scores that are too extreme. Calibration in the large is "
-    "the intercept with the slope fixed at 1, the intercept (free slope) that of the same fit as the slope; both are 0 "
-    "if calibrated.",
+    "ECE": (
+        "mean over rows of |{rate} − mean score| in {bins}; bins are closed on the left, the "
+        "last one on both sides. It is biased upwards: compare it with its noise floor."
+    ),
+    "typical error": (
+        "root of the mean squared gap, debiased, in cells of the scores cut by mass and by width "
+        "(one per score if there are few), with a {level} confidence set (method 'score'); zero "
+        "belongs to the set unless the test rejects it."
+    ),
+    "noise floor": (
+        "mean of a measure over labels resampled from the scores, as for a calibrated model, and "
+        "the value that {level} of these labels do not exceed."
+    ),
+    "test": (
+        "whether the labels could have been drawn from the scores: the omnibus test compares "
+        "several statistics with those of labels drawn from the scores, and ranks a sum of their "
+        "p-values that grows as they become small (Σ w/√p) among the same draws."
+    ),
+    "TCE": (
+        "percentage of rows whose score an exact binomial test at 5 % rejects, in isotonic "
+        "blocks of 5 to 20 % of the rows (neighbours of equal rate are joined). It is not zero "
+        "for a calibrated model: compare it with its noise floor."
+    ),
+    "Brier score": (
+        "mean squared error, for several classes summed over them = miscalibration (gap to "
+        "isotonic regression of the same rows: above 0 even for a calibrated model, compare it "
+        "with its noise floor) − discrimination (gain over the base rate) + uncertainty (score "
+        "of the base rate), known as CORP."
+    ),
+    "slope, intercepts": (
+        "of the logistic regression of the labels on the logits of the scores strictly between 0 "
+        "and 1. A calibrated model has slope 1; a slope below 1 means scores that are too "
+        "extreme. Calibration in the large is the intercept with the slope fixed at 1, the "
+        "intercept (free slope) that of the same fit as the slope; both are 0 if calibrated."
+    ),
     "observed/expected": "observed divided by expected events.",
-    "ICI, E50, E90, Emax": "mean, median, 90 % quantile and maximum, over the rows, of the distance between score and "
-    "calibration curve (logistic regression on a restricted cubic spline of the logit with five knots). They are above "
-    "0 even for a calibrated model: compare them with their noise floors.",
+    "ICI, E50, E90, Emax": (
+        "mean, median, 90 % quantile and maximum, over the rows, of the distance between score "
+        "and calibration curve (logistic regression on a restricted cubic spline of the logit "
+        "with five knots). They are above 0 even for a calibrated model: compare them with their "
+        "noise floors."
+    ),
     "scaled Brier score": "1 − Brier score / score of the base rate.",
     "AUC": "probability that an event has a higher score than a non-event.",
-    "flagged bins": "the rate lies outside a band that contains the rates of all bins {level} of the time if the "
-    "scores are calibrated (exact, Poisson-binomial).",
-    "flagged segments": "gap and slope of all segments are tested jointly (max-T, the same drawn labels for all); the "
-    "adjusted p-value is at most {part}{share}. All rows and all segments are two questions: the probability that any "
-    "segment of a calibrated model is flagged is at most {part}, whatever all rows together show.",
-    "net benefit": "(events acted on − t / (1 − t) × other rows acted on) / rows, for acting from the threshold t on. "
-    "At t = 20 %, a false alarm costs a quarter of what an event found gains.",
-    "cross-fitting": "each calibrator is fitted on four fifths of the rows and applied to the rest, five times; all "
-    "numbers are for rows that it was not fitted on.",
-    "clusters": "rows of one cluster may depend on each other. Sets and tests then draw signs for whole clusters and "
-    "leave out pairs of rows of one cluster; differences are judged by sums over clusters; folds keep clusters whole. "
-    "Results that treat rows as independent understate chance: noise floors are too low, bands too narrow.",
+    "flagged bins": (
+        "the rate lies outside a band that contains the rates of all bins {level} of the time if "
+        "the scores are calibrated (exact, Poisson-binomial)."
+    ),
+    "flagged segments": (
+        "gap and slope of all segments are tested jointly (max-T, the same drawn labels for "
+        "all); the adjusted p-value is at most {part}{share}. All rows and all segments are two "
+        "questions: the probability that any segment of a calibrated model is flagged is at most "
+        "{part}, whatever all rows together show."
+    ),
+    "net benefit": (
+        "(events acted on − t / (1 − t) × other rows acted on) / rows, for acting from the "
+        "threshold t on. At t = 20 %, a false alarm costs a quarter of what an event found gains."
+    ),
+    "cross-fitting": (
+        "each calibrator is fitted on four fifths of the rows and applied to the rest, five "
+        "times; all numbers are for rows that it was not fitted on."
+    ),
+    "clusters": (
+        "rows of one cluster may depend on each other. Sets and tests then draw signs for whole "
+        "clusters and leave out pairs of rows of one cluster; differences are judged by sums "
+        "over clusters; folds keep clusters whole. Results that treat rows as independent "
+        "understate chance: noise floors are too low, bands too narrow."
+    ),
     "class-wise ECE": "mean over classes of the ECE of each column against the rest.",
     "share of ECE": "for classes: the share of the class-wise ECE due to the class.",
     "top 1 to k": "l2 error of the k largest scores of a row jointly, given all k of them.",
@@ -249,23 +301,24 @@ _DEFINITIONS = {
 def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> dict[str, str]:
     """The terms that these rows or sums have, each with a sentence."""
     of_rows = subject.source == "rows"
-    top_label = subject.top_label
-    lacking = {
-        ("cross-fitting",): not of_rows,
-        ("ICI, E50, E90, Emax", "scaled Brier score", "AUC", "net benefit"): top_label
-        or not settings.intervals,
-        ("flagged segments",): not segmented,
-        (*(_DEFINITIONS.keys() - {"ECE", "observed/expected", "clusters"}),): subject.source
-        == "bins",
-        ("clusters",): subject.cluster is None,
-        ("class-wise ECE", "share of ECE", "top 1 to k"): subject.view != "confidence"
-        or not of_rows,
-    }
-    absent = {term for terms, holds in lacking.items() if holds for term in terms}
+    absent = set[str]()
+    if not of_rows:
+        absent.add("cross-fitting")
+    if subject.top_label or not settings.intervals:
+        absent |= {"ICI, E50, E90, Emax", "scaled Brier score", "AUC", "net benefit"}
+    if not segmented:
+        absent.add("flagged segments")
+    if subject.source == "bins":
+        absent |= _DEFINITIONS.keys() - {"ECE", "observed/expected", "clusters"}
+    if subject.cluster is None:
+        absent.add("clusters")
+    if subject.view != "confidence" or not of_rows:
+        absent |= {"class-wise ECE", "share of ECE", "top 1 to k"}
     words = {
         "level": level_percent(settings.level),
         "part": level_percent(Level(settings.level).alpha),
+        "bins": settings.bins_in_words,
+        "rate": "accuracy" if subject.top_label else "event rate",
+        "share": " divided by the number of labels" if subject.view == "multilabel" else "",
     }
-    words |= {"bins": settings.bins_in_words, "rate": "accuracy" if top_label else "event rate"}
-    words["share"] = " divided by the number of labels" if subject.view == "multilabel" else ""
     return {term: text.format(**words) for term, text in _DEFINITIONS.items() if term not in absent}

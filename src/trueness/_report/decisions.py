@@ -1,11 +1,21 @@
-"""What the scores mean for decisions: net benefit or risk, what recalibration can gain, from where on to accept."""
+"""Decisions on the page: what follows in sentences, and a chart of net benefit or of risk."""
 
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from trueness._report.charts import area, path, round_step, svg, tag
+from trueness._report.charts import (
+    area,
+    horizontal,
+    path,
+    round_step,
+    side_title,
+    svg,
+    tag,
+    text_at,
+    vertical,
+)
 from trueness._text.numbers import level_percent, number, percent, span
 from trueness.results._page import Decisions
 
@@ -15,52 +25,54 @@ _WIDE = 380.0
 _HIGH = 230.0
 
 
-def decision_sentences(found: Decisions) -> tuple[str, ...]:
+def decision_sentences(decisions: Decisions) -> tuple[str, ...]:
     """What follows, in plain sentences."""
-    level = level_percent(found.accept.level)
-    accept = str(found.accept)
-    if found.benefit is None or found.certificate is None:
-        risk: Any = found.risk
+    level = level_percent(decisions.accept.level)
+    accept = str(decisions.accept)
+    if decisions.benefit is None or decisions.certificate is None:
+        risk: Any = decisions.risk
         half = int(np.searchsorted(risk.coverage, 0.5 - 1e-12))
-        area = risk.aurc
-        return (
-            f"Of the most confident {percent(risk.coverage[half], 0)} of the answers, {percent(risk.risk[half])} are "
-            f"wrong; of all answers, {percent(risk.risk[-1])}. The mean over all shares (AURC) is "
-            f"{number(area.value)} ({span(area.low, area.high)} at {level} confidence).",
-            accept,
+        aurc = risk.aurc
+        risks = (
+            f"Of the most confident {percent(risk.coverage[half], 0)} of the answers, "
+            f"{percent(risk.risk[half])} are wrong; of all answers, {percent(risk.risk[-1])}. "
+            f"The mean over all shares (AURC) is {number(aurc.value)} "
+            f"({span(aurc.low, aurc.high)} at {level} confidence)."
         )
-    t = found.benefit.threshold
-    most = found.certificate.high
-    useful = found.benefit.useful()
-    gaps = ", with gaps" if found.benefit.gaps() else ""
+        return risks, accept
+    t = decisions.benefit.threshold
+    largest_gain = decisions.certificate.high
+    useful = decisions.benefit.useful()
+    gaps = ", with gaps" if decisions.benefit.gaps() else ""
     example = 0.1 if t[-1] > 0.5 else t[49]
-    one = float(useful[np.argmin(np.abs(useful - example))])
-    worth = (1 - one) / one
+    threshold = float(useful[np.argmin(np.abs(useful - example))])
+    worth = (1 - threshold) / threshold
+    alarms = f"{worth:.2g}" if worth < 10 else f"{worth:.0f}"
     return (
-        f"Using the scores with a threshold between {percent(useful[0])} and {percent(useful[-1])} beats acting on "
-        f"everyone or on no one{gaps} ({level} confidence at each). At a threshold of "
-        f"{percent(one)}, one event found is worth {worth:{'.2g' if worth < 10 else '.0f'}} false alarms.",
-        f"No increasing map of the scores raises the net benefit by more than {number(most)} / (1 − t) at any "
-        f"threshold t ({level} confidence): by {number(most / (1 - one))} at {percent(one)}.",
+        f"Using the scores with a threshold between {percent(useful[0])} and {percent(useful[-1])} "
+        f"beats acting on everyone or on no one{gaps} ({level} confidence at each). At a threshold "
+        f"of {percent(threshold)}, one event found is worth {alarms} false alarms.",
+        f"No increasing map of the scores raises the net benefit by more than "
+        f"{number(largest_gain)} / (1 − t) at any threshold t ({level} confidence): by "
+        f"{number(largest_gain / (1 - threshold))} at {percent(threshold)}.",
         accept,
     )
 
 
-def decision_chart(found: Decisions) -> str:
+def decision_chart(decisions: Decisions) -> str:
     """Net benefit with its bands, beside acting on all and on none; or risk against coverage."""
-    if found.benefit is not None:
-        b: Any = found.benefit
-        x = b.threshold
-        y = b.value
+    benefit = decisions.benefit
+    if benefit is not None:
+        x = benefit.threshold
+        y: Any = benefit.value
         names = ("threshold", "net benefit per row")
-        top = max(y.max(), b.treat_all[0])
+        top = max(y.max(), benefit.treat_all[0])
         low = -0.25 * top
         high = 1.15 * top
         end = float(x[-1])
     else:
-        b = None
+        risk: Any = decisions.risk
         names = ("share of the answers accepted", "errors among them")
-        risk: Any = found.risk
         x = np.append(0.0, risk.coverage)
         y = np.append(risk.risk[0], risk.risk)
         low = 0.0
@@ -71,32 +83,23 @@ def decision_chart(found: Decisions) -> str:
         up = (np.clip(ys, low, high) - low) / (high - low)
         return list(zip(_LEFT + _WIDE * np.asarray(xs) / end, _TOP + _HIGH * (1 - up), strict=True))
 
+    def line(xs: Any, ys: Any) -> str:
+        return tag("polyline", points=path(places(xs, ys)), class_="diagonal", fill="none")
+
+    def band(bottom: Any, above: Any, kind: str) -> str:
+        drawn = np.isfinite(bottom + above)
+        return area(places(x[drawn], bottom[drawn]), places(x[drawn], above[drawn]), kind)
+
     inside = [*_frame(places, low, high, end, names)]
-    if b is not None:
-        bands = (
-            (b.band_low, b.low, ""),
-            (b.high, b.band_high, ""),
-            (b.low, b.high, " inner"),
-        )  # none on another
-        for bottom, above, kind in bands:
-            some = np.isfinite(bottom + above)
-            inside.append(
-                area(
-                    places(x[some], bottom[some]), places(x[some], above[some]), f"confidence{kind}"
-                )
-            )
-        some = b.treat_all >= low
-        inside.append(
-            tag(
-                "polyline",
-                points=path(places(x[some], b.treat_all[some])),
-                class_="diagonal",
-                fill="none",
-            )
-        )
-    elif found.accept.certified:
-        at = places([found.accept.coverage] * 2, [low, high])
-        inside.append(tag("polyline", points=path(at), class_="diagonal", fill="none"))
+    if benefit is not None:
+        # No band lies on another.
+        inside.append(band(benefit.band_low, benefit.low, "confidence"))
+        inside.append(band(benefit.high, benefit.band_high, "confidence"))
+        inside.append(band(benefit.low, benefit.high, "confidence inner"))
+        drawn = benefit.treat_all >= low
+        inside.append(line(x[drawn], benefit.treat_all[drawn]))
+    elif decisions.accept.certified:
+        inside.append(line([decisions.accept.coverage] * 2, [low, high]))
     inside.append(tag("polyline", points=path(places(x, y)), class_="curve flexible"))
     return svg(inside, _TOP + _HIGH + 48, "decisions", "img", " against ".join(names[::-1]))
 
@@ -107,25 +110,13 @@ def _frame(
     """Grid, ticks and names of the axes, and a line at 0."""
     for value in np.arange(0, end + 1e-9, round_step(end)):
         ((x, y),) = places([value], [low])
-        yield tag("line", x1=x, x2=x, y1=_TOP, y2=y, class_="grid")
-        yield tag("text", percent(value), x=x, y=y + 17, class_="tick", text_anchor="middle")
+        yield vertical(x, _TOP, y, "grid")
+        yield text_at(percent(value), x, y + 17, "tick", "middle")
     step = round_step(high - low)
     for k in range(int(np.ceil(low / step)), int(high / step) + 1):
         ((x, y),) = places([0], [k * step])
-        yield tag("line", x1=x, x2=x + _WIDE, y1=y, y2=y, class_="grid" if k else "reference")
-        yield tag(
-            "text", f"{round(k * step, 9):g}", x=x - 7, y=y + 4, class_="tick", text_anchor="end"
-        )
+        yield horizontal(x, x + _WIDE, y, "grid" if k else "reference")
+        yield text_at(f"{round(k * step, 9):g}", x - 7, y + 4, "tick", "end")
     middle = _TOP + _HIGH / 2
-    yield tag(
-        "text",
-        names[0],
-        x=_LEFT + _WIDE / 2,
-        y=_TOP + _HIGH + 38,
-        class_="axis",
-        text_anchor="middle",
-    )
-    turned = f"rotate(-90 12 {middle:g})"
-    yield tag(
-        "text", names[1], x=12, y=middle, class_="axis", text_anchor="middle", transform=turned
-    )
+    yield text_at(names[0], _LEFT + _WIDE / 2, _TOP + _HIGH + 38, "axis", "middle")
+    yield side_title(names[1], middle)

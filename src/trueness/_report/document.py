@@ -1,10 +1,13 @@
-"""A report as a sequence of headings, paragraphs and tables, and that sequence as Markdown and as text."""
+"""A report as a sequence of headings, paragraphs and tables, as Markdown and as text."""
 
 import datetime
 import math
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import NamedTuple, TypeAlias
+
+import numpy as np
 
 from trueness._assess.advice import OFF
 from trueness._report.answers import CLAUSES
@@ -24,10 +27,12 @@ from trueness._text.numbers import (
 )
 from trueness._text.strings import (
     align,
+    capitalized,
     display_width,
     markdown_text,
     quoted,
     shorten,
+    uncapitalized,
     visible,
     wrap,
 )
@@ -96,10 +101,8 @@ def _markdown_piece(piece: Piece) -> str:
         fence = "~~~~" if "```" in piece.text else "```"
         return "\n".join([fence, *map(visible, piece.text.split("\n")), fence])
     if isinstance(piece, Mapping):
-        return "\n".join(
-            f"- **{markdown_text(term)}**: {markdown_text(meaning)}"
-            for term, meaning in piece.items()
-        )
+        terms = piece.items()
+        return "\n".join(f"- **{markdown_text(k)}**: {markdown_text(v)}" for k, v in terms)
     return markdown_text(piece)
 
 
@@ -111,45 +114,51 @@ def text(contents: Contents) -> str:
 def _text_piece(piece: Piece) -> str:
     if isinstance(piece, Heading):
         title = shorten(visible(piece.text), _WIDTH)
-        return f"{title}\n{('=' if piece.depth == 1 else '-') * display_width(title)}"
+        line = "=" if piece.depth == 1 else "-"
+        return f"{title}\n{line * display_width(title)}"
     if isinstance(piece, Table):
         return piece.to_text(_WIDTH).rstrip("\n")
     if isinstance(piece, Code):
         return "\n".join(f"    {visible(line)}" for line in piece.text.split("\n"))
     if isinstance(piece, Mapping):
-        return "\n".join(
-            wrap(f"{term}: {meaning}", _WIDTH, hanging=True) for term, meaning in piece.items()
-        )
+        return "\n".join(wrap(f"{k}: {v}", _WIDTH, hanging=True) for k, v in piece.items())
     return wrap(piece, _WIDTH)
 
 
 def _outline(contents: Contents) -> Iterator[Piece]:
     """All pieces in order."""
-    tables = report_tables(contents)
     yield Heading(1, contents.title)
     yield " · ".join(what_was_judged(contents))
     yield f"{contents.verdict.headline} {contents.verdict.evidence}".rstrip()
-    yield "" if contents.series is None else contents.series.headline
-    if len(contents.models) > 1:
+    if contents.series is not None:
+        yield contents.series.headline
+    several = len(contents.models) > 1
+    if several:
         worst = quoted(contents.models[worst_model(contents)].name)
         yield f"The worst of the {len(contents.models)} {plural(contents)}: {worst}."
-    if len(contents.models) == 1:
+    else:
         yield from _answers(contents.models[0])
     yield contents.omitted
-    heads = {"files": "Files", "confidences": "Where the confidences come from"}
-    heads["judge"] = "The judge's own record"
-    heads["models"] = f"Comparison of the {plural(contents)}"
-    for name, table in tables.items():  # the comparison follows the models
-        yield Heading(2, heads[name]) if name in heads else ""
+    heads = {
+        "files": "Files",
+        "confidences": "Where the confidences come from",
+        "judge": "The judge's own record",
+        "models": f"Comparison of the {plural(contents)}",
+    }
+    for name, table in report_tables(contents).items():  # the comparison follows the models
+        if name in heads:
+            yield Heading(2, heads[name])
         yield table
     yield from contents.notes
     for model in contents.models:
-        if len(contents.models) > 1:
-            class_name = f"{model.name[:1].upper()}{model.name[1:]}"
-            yield Heading(2, class_name if contents.view in _PER_CLASS else f"Model {model.name}")
+        if several:
+            name = f"Model {model.name}"
+            if contents.view in _PER_CLASS:
+                name = capitalized(model.name)
+            yield Heading(2, name)
             yield f"{model.verdict.headline} {model.verdict.evidence}".rstrip()
             yield from _answers(model)
-        yield from _model_pieces(model, contents, 3 if len(contents.models) > 1 else 2)
+        yield from _model_pieces(model, contents, 3 if several else 2)
     yield Heading(2, "How it was computed")
     yield dict(circumstances(contents))
     yield contents.definitions
@@ -160,40 +169,42 @@ def brief(contents: Contents) -> str:
     if len(contents.models) > 1:
         return "\n".join([_strip(contents), *_worst_group(contents)])
     (model,) = contents.models
-    lines = [(words, model.answers[key].phrase) for key, words in _BRIEF.items()]
-    lines[1] = (lines[1][0], _place_in_brief(model.answers["where"]))
+    answers = {words: model.answers[key].phrase for key, words in _BRIEF.items()}
+    answers[_BRIEF["where"]] = _place_in_brief(model.answers["where"])
     evidence = model.verdict.evidence.removeprefix("The evidence is ")
-    lines.append(("Evidence", f"{evidence[:1].upper()}{evidence[1:]}"))
-    wide = max(len(words) for words, _ in lines) + 4
-    text = [wrap(model.verdict.headline, _WIDTH)]
-    for words, said in lines:
-        first, *others = wrap(said, _WIDTH - wide).split("\n")
-        text += [f"  {words}".ljust(wide) + first, *(" " * wide + line for line in others)]
-        if words == _BRIEF["action"] and model.answers["action"].command:
-            command = model.answers["action"].command.split("\n")
-            text += [" " * wide + line for line in command]
-    return "\n".join(text)
+    answers["Evidence"] = capitalized(evidence)
+    wide = max(map(len, answers)) + 4
+    indent = " " * wide
+    lines = [wrap(model.verdict.headline, _WIDTH)]
+    for words, answer in answers.items():
+        first, *continued = wrap(answer, _WIDTH - wide).split("\n")
+        lines.append(f"  {words}".ljust(wide) + first)
+        lines += [indent + line for line in continued]
+        command = model.answers["action"].command
+        if words == _BRIEF["action"] and command:
+            lines += [indent + line for line in command.split("\n")]
+    return "\n".join(lines)
 
 
 def _place_in_brief(place: Answer) -> str:
     """Where, and of a range what was predicted there and what happened."""
-    said = re.search(r"(?:Predicted|Confidence) [^(]* %(?= \()", place.detail)
-    if place.sections[:1] != ("bins",) or said is None:
+    prediction = re.search(r"(?:Predicted|Confidence) [^(]* %(?= \()", place.detail)
+    if place.sections[:1] != ("bins",) or prediction is None:
         return place.phrase
-    return f"{place.phrase}: {said[0][:1].lower()}{said[0][1:]}"
+    words = prediction[0]
+    return f"{place.phrase}: {uncapitalized(words)}"
 
 
 def _strip(contents: Contents) -> str:
     """A line per model: state, size, p-value and what to do."""
     lines = []
     for model in contents.models:
-        test = model.summary.test
         lines.append(
             [
                 shorten(visible(model.name), _LONGEST_NAME),
                 STATES[model.verdict.code],
                 model.verdict.error_in_short,
-                p_value(None if test is None else test.pvalue),
+                p_value(model.summary.pvalue),
                 model.answers["action"].phrase,
             ]
         )
@@ -209,30 +220,32 @@ def _worst_group(contents: Contents) -> Iterator[str]:
 
 
 def worst_model(contents: Contents) -> int:
-    """The place of the worst model: of those with the worst verdict the one with the largest error."""
+    """The place of the model with the worst verdict; if tied, of the one with the largest error."""
+    codes = list(CLAUSES)
 
     def badness(i: int) -> tuple[int, float]:
-        code = contents.models[i].verdict.code
-        numbers = contents.models[i].answers["how_far"].numbers
-        return -list(CLAUSES).index(code), numbers["l2" if math.isfinite(numbers["l2"]) else "ece"]
+        model = contents.models[i]
+        numbers = model.answers["how_far"].numbers
+        error = numbers["l2"] if math.isfinite(numbers["l2"]) else numbers["ece"]
+        return -codes.index(model.verdict.code), error
 
     return max(range(len(contents.models)), key=badness)
 
 
 def _answers(model: Model) -> Iterator[Piece]:
-    answers = model.answers.values()
-    phrases = (
-        f"{one.phrase}{'' if one.phrase.endswith('?') else '.'} {one.detail}".strip()
-        for one in answers
-    )
-    yield dict(zip((one.question.removesuffix("?") for one in answers), phrases, strict=True))
-    yield from (Code(one.command) for one in answers if one.command)
+    phrases = {}
+    for answer in model.answers.values():
+        stop = "" if answer.phrase.endswith("?") else "."
+        question = answer.question.removesuffix("?")
+        phrases[question] = f"{answer.phrase}{stop} {answer.detail}".strip()
+    yield phrases
+    yield from (Code(answer.command) for answer in model.answers.values() if answer.command)
 
 
 def what_was_judged(contents: Contents) -> Iterator[str]:
     """The data, the event, the date and the version, in a few words each."""
     origin = contents.provenance
-    summary = contents.models[0].summary
+    rate = percent(contents.models[0].summary.rate)
     if origin.file is not None:
         yield origin.file
     if len(contents.models) == 1 and contents.models[0].name != "scores":
@@ -243,12 +256,15 @@ def what_was_judged(contents: Contents) -> Iterator[str]:
     elif contents.rows.classes is not None:
         label = "" if origin.label is None else f" of {origin.label}"
         yield f"{len(contents.rows.classes)} classes{label}"
-        yield from [f"accuracy {percent(summary.rate)}"] if len(contents.models) == 1 else []
-    else:
+        if len(contents.models) == 1:
+            yield f"accuracy {rate}"
+    elif origin.event is not None:
         event = origin.event if origin.label is None else f"{origin.label} = {origin.event}"
-        label = "event" if origin.label is None else f"label {origin.label}, event"
-        rate = percent(summary.rate)
-        yield f"{label} rate {rate}" if origin.event is None else f"event: {event} ({rate})"
+        yield f"event: {event} ({rate})"
+    elif origin.label is not None:
+        yield f"label {origin.label}, event rate {rate}"
+    else:
+        yield f"event rate {rate}"
     day = datetime.date.fromisoformat(origin.date)
     yield f"{day.day} {day:%B %Y}"
     yield f"trueness {contents.version}"
@@ -259,8 +275,10 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
     fixes = model.remedies
     before: dict[str, tuple[str, ...]] = {"bins": (worst_sentence(model, tables["bins"]),)}
     after: dict[str, tuple[str, ...]] = {"summary_more": model.notes}
-    after["segments"] = () if model.segments is None else model.segments.notes
-    after["slices"] = () if model.slices is None else model.slices.notes
+    if model.segments is not None:
+        after["segments"] = model.segments.notes
+    if model.slices is not None:
+        after["slices"] = model.slices.notes
     if fixes is not None:
         before["remedies"] = prior_shift_sentence(model.summary), remedies_sentence(model)
         after["remedies"] = guarantee_sentence(fixes), *fixes.notes
@@ -295,22 +313,20 @@ def worst_sentence(model: Model, table: Table) -> str:
     """Which bins contribute most to the ECE."""
     if not model.worst or number(model.summary.ece) == number(0.0):
         return "No bin has a gap between its rate and its mean score."
-    found = model.picture.bins
-    at = {b: i for i, b in enumerate(i for i, n in enumerate(found.n) if n > 0)}
-    bins, shares = (
-        table.texts(column) for column in table.columns if column.key in ("bin", "share")
-    )
-    sentence = "Most of the ECE comes from " + ", ".join(
-        f"{bins[at[b]]} ({shares[at[b]]})" for b in model.worst
-    )
-    if not found.band:
+    bins = model.picture.bins
+    lines = np.flatnonzero(np.asarray(bins.n) > 0).tolist()  # empty bins have no line in the table
+    by_key = {column.key: column for column in table.columns}
+    names = table.texts(by_key["bin"])
+    shares = table.texts(by_key["share"])
+    worst = [f"{names[lines.index(b)]} ({shares[lines.index(b)]})" for b in model.worst]
+    sentence = f"Most of the ECE comes from {', '.join(worst)}"
+    if not bins.band:
         return f"{sentence}."
-    flagged = int(found.outside.sum())
-    if flagged:
-        which = f"{flagged} of {count(len(at), 'bin')} {'is' if flagged == 1 else 'are'}"
-    else:
-        which = "no bin is"
-    return f"{sentence}; {which} flagged."
+    flagged = int(bins.outside.sum())
+    if not flagged:
+        return f"{sentence}; no bin is flagged."
+    verb = "is" if flagged == 1 else "are"
+    return f"{sentence}; {flagged} of {count(len(lines), 'bin')} {verb} flagged."
 
 
 def prior_shift_sentence(summary: Summary) -> str:
@@ -321,17 +337,18 @@ def prior_shift_sentence(summary: Summary) -> str:
     shift = summary.prior_shift
     if shift is None or not shift.suspected:
         return ""
-    slope = f"{number(shift.slope, 2)} ({span(shift.slope_low, shift.slope_high, lambda v: number(v, 2))})"
+    limits = span(shift.slope_low, shift.slope_high, partial(number, decimals=2))
+    slope = f"{number(shift.slope, 2)} ({limits})"
     if not shift.shown:
         return (
-            f"It looks like {shift.factor}, as class weights or down-sampling in training leave it, or like another "
-            f"error: the slope, {slope}, is too uncertain to tell."
+            f"It looks like {shift.factor}, as class weights or down-sampling in training leave "
+            f"it, or like another error: the slope, {slope}, is too uncertain to tell."
         )
     return (
-        f"The odds of all scores are off by one factor (the slope, {slope}, agrees), as class weights or down-sampling "
-        f"in training leave them: it looks like {shift.factor}. Undo it with tn.recalibrate.prior_correction(p, "
-        f"weight={shift.weight:.3g}), better with the weight used in training if it is known, or with trueness fit "
-        "--method prior."
+        f"The odds of all scores are off by one factor (the slope, {slope}, agrees), as class "
+        f"weights or down-sampling in training leave them: it looks like {shift.factor}. Undo it "
+        f"with tn.recalibrate.prior_correction(p, weight={shift.weight:.3g}), better with the "
+        "weight used in training if it is known, or with trueness fit --method prior."
     )
 
 
@@ -341,34 +358,48 @@ def remedies_sentence(model: Model) -> str:
     if remedies is None:
         return ""
     if model.verdict.doubt in ("inverted", "confidence"):
-        return "Check first whether these are the scores that were meant: a map would only hide a mistake."
-    best = model.advised or next((one for one in remedies.after if one.name == remedies.best), None)
-    if best is None and remedies.after and all(math.isnan(one.gain) for one in remedies.after):
-        return "The table compares calibrators on held-out data."
+        return (
+            "Check first whether these are the scores that were meant: a map would only hide a "
+            "mistake."
+        )
+    by_name: dict[str | None, Remedy] = {remedy.name: remedy for remedy in reversed(remedies.after)}
+    best = model.advised or by_name.get(remedies.best)
     action = model.answers["action"].phrase
     code = model.verdict.code
-    if best is None and model.summary.rate in (0, 1):
-        return "All outcomes are equal: any map that predicts them gains here, which says nothing about new rows."
     if best is None:
-        none = "No calibrator of all rows is expected to gain more than noise on new rows."
-        corrected = any(
-            one.name == PRIOR_CORRECTION for one in remedies.after
-        )  # its factor speaks for itself
-        if corrected:
-            return none
-        return f"{none} {action if code in OFF else 'Leave the scores alone'}."
+        if remedies.after and all(math.isnan(remedy.gain) for remedy in remedies.after):
+            return "The table compares calibrators on held-out data."
+        if model.summary.rate in (0, 1):
+            return (
+                "All outcomes are equal: any map that predicts them gains here, which says nothing "
+                "about new rows."
+            )
+        no_gain = "No calibrator of all rows is expected to gain more than noise on new rows."
+        if PRIOR_CORRECTION in by_name:  # its factor speaks for itself
+            return no_gain
+        if code in OFF:
+            return f"{no_gain} {action}."
+        return f"{no_gain} Leave the scores alone."
+    name = best.with_article
+    reason = ""
+    if best is model.advised:
+        which = capitalized(name)
+        is_optional = model.advice.kind == "optional"
+        reason = _reason(best, remedies, "proposed" if is_optional else "recommended")
+    else:
+        if code in OFF:
+            finding = action
+        elif code == "too-few-rows":
+            finding = "These rows are too few to tell whether a map is needed"
+        else:
+            finding = "Nothing was found that needs a map of all rows"
+        which = f"{finding}. The most promising map of all rows, {name},"
     recipe = ""
     if best.name != PRIOR_CORRECTION:  # the sentence on the shift says how to undo it
-        recipe = f" In Python, {in_python(best.calibrator)}.fit(y_prob, y_true); on the command "
-        recipe += f"line, trueness fit FILE {as_options(best.calibrator)} -o map.json."
-    name = best.with_article
-    which = f"{name[0].upper()}{name[1:]}"
-    word = "proposed" if model.advice.kind == "optional" else "recommended"
-    reason = _reason(best, remedies, word) if best is model.advised else ""
-    if best is not model.advised:
-        few = "These rows are too few to tell whether a map is needed"
-        found = few if code == "too-few-rows" else "Nothing was found that needs a map of all rows"
-        which = f"{action if code in OFF else found}. The most promising map of all rows, {name},"
+        recipe = (
+            f" In Python, {in_python(best.calibrator)}.fit(y_prob, y_true); on the command "
+            f"line, trueness fit FILE {as_options(best.calibrator)} -o map.json."
+        )
     return (
         f"{which} would lower the {best.score_from(remedies.before)} and change the ECE from "
         f"{changed(remedies.before.ece, best.ece)}, on held-out data, and {best.promise}."
@@ -379,8 +410,8 @@ def remedies_sentence(model: Model) -> str:
 def _reason(best: Remedy, remedies: Remedies, word: str) -> str:
     """Why a map is proposed although another one has a lower score; empty if none has."""
     score = "brier" if best.gain > 0 else "log_loss"
-    lower = [one for one in remedies.after if getattr(one, score) < getattr(best, score)]
-    finite = [one for one in lower if math.isfinite(one.log_loss)]
+    lower = [remedy for remedy in remedies.after if getattr(remedy, score) < getattr(best, score)]
+    finite = [remedy for remedy in lower if math.isfinite(remedy.log_loss)]
     passed = " Maps with a log loss of ∞ are passed over." if len(finite) < len(lower) else ""
     if finite:
         return f" It is {word} since no other map is better beyond chance.{passed}"
@@ -391,14 +422,17 @@ def _parts_sentence(best: Remedy) -> str:
     """What the automatic map averages; empty for other maps."""
     if not best.parts:
         return ""
-    shares = {one["name"]: round(100 * one["share"]) for one in best.parts if one["share"] >= 0.05}
-    others = 100 - sum(shares.values())
-    parts = [
-        f"{name} {share} %"
-        for name, share in (shares | ({"others": others} if others > 0 else {})).items()
-    ]
-    found = f"is {best.parts[0]['name']}" if len(parts) == 1 else f"averages {', '.join(parts)}"
-    return f" Fitted on all rows, it {found}; it is chosen anew in every fold."
+    shares = {
+        part["name"]: round(100 * part["share"]) for part in best.parts if part["share"] >= 0.05
+    }
+    rest = 100 - sum(shares.values())
+    if rest > 0:
+        shares["others"] = rest
+    if len(shares) == 1:
+        parts = f"is {best.parts[0]['name']}"
+    else:
+        parts = "averages " + ", ".join(f"{name} {share} %" for name, share in shares.items())
+    return f" Fitted on all rows, it {parts}; it is chosen anew in every fold."
 
 
 def guarantee_sentence(remedies: Remedies) -> str:
@@ -407,69 +441,76 @@ def guarantee_sentence(remedies: Remedies) -> str:
     if g is None:
         return ""
     return (
-        f"Guarantee: histogram binning with {count(g.n_bins, 'bin')} (scheme '{g.scheme}'), fitted on all {g.n:,} "
-        f"rows, is within ± {number(g.epsilon)} of the true rate in every bin simultaneously with "
-        f"probability {level_percent(g.level)}, and within ± {number(g.marginal)} in the bin of one new row, whatever "
+        f"Guarantee: histogram binning with {count(g.n_bins, 'bin')} (scheme '{g.scheme}'), "
+        f"fitted on all {g.n:,} rows, is within ± {number(g.epsilon)} of the true rate in every "
+        f"bin simultaneously with probability {level_percent(g.level)}, and within ± "
+        f"{number(g.marginal)} in the bin of one new row, whatever "
         "the distribution."
     )
 
 
 def _in_clusters(contents: Contents) -> str:
-    known = contents.clusters
-    if known is None:
+    clusters = contents.clusters
+    if clusters is None:
         return ""
-    return f" in {clusters_in_words(known.number, contents.source != 'rows')}"
+    return f" in {clusters_in_words(clusters.number, contents.source != 'rows')}"
 
 
 def _rows_sentence(contents: Contents) -> str:
     """How many rows were used, and what happened to the others."""
     rows = contents.rows
-    comma = "" if contents.clusters is None else ","
     used = f"{count(rows.used, 'row')}{_SOURCES[contents.source].format(given=rows.given)}"
+    if contents.clusters is not None:
+        used += f",{_in_clusters(contents)}"
+    parts = [used]
+    if rows.dropped:
+        parts.append(f"{count(rows.dropped, 'row')} with missing values dropped")
     unweighted = rows.given - rows.used - rows.dropped
-    parts = {
-        f"{used}{comma}{_in_clusters(contents)}": True,
-        f"{count(rows.dropped, 'row')} with missing values dropped": rows.dropped,
-        f"{count(unweighted, 'row')} with weight 0 left out": unweighted,
-        f"{rows.weights} weights, {rows.weight:,.6g} in total": rows.weights != "none",
-    }
-    return "; ".join(part for part, holds in parts.items() if holds)
+    if unweighted:
+        parts.append(f"{count(unweighted, 'row')} with weight 0 left out")
+    if rows.weights != "none":
+        parts.append(f"{rows.weights} weights, {rows.weight:,.6g} in total")
+    return "; ".join(parts)
 
 
 def _methods(summary: Summary) -> str:
     """How the limits of each measure were found."""
-    measures: dict[str, list[str]] = {}
-    for one in summary.estimates.values():
-        if one.method and one.measure not in measures.setdefault(one.method, []):
-            measures[one.method].append(one.measure)
+    measures: dict[str, dict[str, None]] = {}
+    for estimate in summary.estimates.values():
+        if estimate.method:
+            measures.setdefault(estimate.method, {})[estimate.measure] = None
     return "; ".join(f"{', '.join(names)}: {method}" for method, names in measures.items())
 
 
 def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
     """Data, options and methods."""
-    s = contents.settings
-    independent = "" if contents.clusters is None else f", {INDEPENDENT}"
+    settings = contents.settings
+    clusters = contents.clusters
     yield "rows", _rows_sentence(contents)
     if contents.rows.classes is not None:
         yield "classes", f"{len(contents.rows.classes)}"
-    if contents.clusters is not None:
-        c = contents.clusters
-        size = f"{c.number:,}, equivalent to {c.effective:,.1f} of equal size"
-        others = f"As if rows were independent: {', '.join(c.ignored)}"
-        yield "clusters", f"{size}. Taken into account by: {', '.join(c.considered)}. {others}."
-    yield "bins", f"{s.bins_in_words} ({s.bins})"
-    yield "level", f"{level_percent(s.level)}, for all intervals, bands and decisions"
+    if clusters is not None:
+        yield (
+            "clusters",
+            f"{clusters.number:,}, equivalent to {clusters.effective:,.1f} of equal size. "
+            f"Taken into account by: {', '.join(clusters.considered)}. "
+            f"As if rows were independent: {', '.join(clusters.ignored)}.",
+        )
+    yield "bins", f"{settings.bins_in_words} ({settings.bins})"
+    yield "level", f"{level_percent(settings.level)}, for all intervals, bands and decisions"
     if questions := contents.models[0].verdict.questions:
         yield "questions", f"{questions}."
-    yield "seed", f"{s.seed}"
-    found = contents.models[0].summary
-    if found.noise_floor is not None:
-        yield "noise floor", f"labels resampled {found.noise_floor.resamples:,} times{independent}"
-    if intervals := _methods(found):
+    yield "seed", f"{settings.seed}"
+    summary = contents.models[0].summary
+    if summary.noise_floor is not None:
+        independent = "" if clusters is None else f", {INDEPENDENT}"
+        times = f"{summary.noise_floor.resamples:,} times"
+        yield "noise floor", f"labels resampled {times}{independent}"
+    if intervals := _methods(summary):
         yield "intervals", intervals
-    if found.test is not None:
-        yield "test", f"{found.test.method}: {found.test.assumptions}"
-    if found.ece_interval is not None:
-        cells = cells_in_words(found.ece_interval.bins)
-        yield "confidence set", f"{found.ece_interval.method}, {cells}"
+    if summary.test is not None:
+        yield "test", f"{summary.test.method}: {summary.test.assumptions}"
+    if summary.ece_interval is not None:
+        cells = cells_in_words(summary.ece_interval.bins)
+        yield "confidence set", f"{summary.ece_interval.method}, {cells}"
     yield "version", f"trueness {contents.version}"

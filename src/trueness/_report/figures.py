@@ -1,4 +1,4 @@
-"""Errors side by side, models, segments, before and after a map: which records these pictures show, as inline SVG."""
+"""Pictures of errors side by side, models, segments, and a map before and after, as inline SVG."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -6,7 +6,18 @@ from html import escape
 from typing import Any, NamedTuple
 
 from trueness._assess.page_pictures import joint_axes
-from trueness._report.charts import courses_chart, mark, path, round_step, svg, tag, title
+from trueness._report.charts import (
+    courses_chart,
+    horizontal,
+    mark,
+    path,
+    round_step,
+    svg,
+    tag,
+    text_at,
+    title,
+    vertical,
+)
 from trueness._report.tables import shown_segments
 from trueness._text.numbers import count, points, ratio, signed_with_limits, span
 from trueness._text.strings import shorten, visible
@@ -63,7 +74,6 @@ _FEW_ROWS = 5
 _FEWEST_TICKS = 3
 _ERRORS = ("l2", "low", "high")
 _POINTS = "percentage points"
-_RATIOS = ("ratio", "ratio_low", "ratio_high")
 _RATIO = Scale("observed / expected", 1.0, ratios=True)
 _METER, _HALF, _WHOLE = 460, 520, 1080  # widths on the page
 
@@ -73,22 +83,20 @@ def meter(numbers: Mapping[str, Any]) -> str:
 
     Of rare events, observed/expected.
     """
-    lines = list[Line]()
-    scale = Scale(_POINTS, times=100, beside=True)
-    lines += [error_line(numbers, "typical error", "tone")] if math.isfinite(numbers["l2"]) else []
-    ece = numbers["ece"]
-    chance = numbers["chance"]
-    lines += [
-        _gap_line("ECE", "", ece),
-        _gap_line("ECE by chance", "chance", chance, 0.0, numbers["chance_high"]),
-    ]
     if "ratio" in numbers:
         lines = [error_line(numbers, "all rows", "tone")]
         scale = _RATIO._replace(beside=True)
-    label = "; ".join(f"{one.name}: {one.text}" for one in lines)
-    return _forest_chart(
-        [one._replace(text="") for one in lines], scale, f"{label} ({scale.title})", _METER
-    )
+    else:
+        lines = [
+            _gap_line("ECE", "", numbers["ece"]),
+            _gap_line("ECE by chance", "chance", numbers["chance"], 0.0, numbers["chance_high"]),
+        ]
+        if math.isfinite(numbers["l2"]):
+            lines.insert(0, error_line(numbers, "typical error", "tone"))
+        scale = Scale(_POINTS, times=100, beside=True)
+    label = "; ".join(f"{line.name}: {line.text}" for line in lines)
+    bare = [line._replace(text="") for line in lines]
+    return _forest_chart(bare, scale, f"{label} ({scale.title})", _METER)
 
 
 def error_line(numbers: Mapping[str, Any], name: str, kind: str = "") -> Line:
@@ -97,9 +105,12 @@ def error_line(numbers: Mapping[str, Any], name: str, kind: str = "") -> Line:
     Or else the ECE.
     """
     if "ratio" in numbers:
-        return _ratio_line(name, kind, *(numbers[key] for key in _RATIOS))
-    known = math.isfinite(numbers["l2"])
-    return _gap_line(name, kind, *(numbers[key] for key in (_ERRORS if known else ("ece",))))
+        return _ratio_line(
+            name, kind, numbers["ratio"], numbers["ratio_low"], numbers["ratio_high"]
+        )
+    if math.isfinite(numbers["l2"]):
+        return _gap_line(name, kind, numbers["l2"], numbers["low"], numbers["high"])
+    return _gap_line(name, kind, numbers["ece"])
 
 
 def _gap_line(
@@ -113,7 +124,9 @@ def _gap_line(
 ) -> Line:
     """A difference of probabilities, with limits if these are known, in percentage points."""
     values = (value, low, high) if math.isfinite(high) else (value,)
-    texts = [_with_sign(text) if sign else text for text in points(*values)]
+    texts = points(*values)
+    if sign:
+        texts = tuple(map(_with_sign, texts))
     limits = f" ({texts[1]} to {texts[2]})" if len(texts) > 1 else ""
     return Line(name, value, low, high, f"{texts[0]}{limits}", kind)
 
@@ -135,34 +148,46 @@ def models_charts(models: Sequence[Model]) -> list[str]:
     """
     names = [shorten(visible(model.name), _LONGEST) for model in models]
     views = [model.explorers[0] for model in models]
-    kinds = [f"hue-{i % _HUES}{' dashed' * (i // _HUES % 2)}" for i in range(len(models))]
-    shown = [
-        (model.picture.bins, model.picture.interval_low, model.picture.interval_high)
-        for model in models
-    ]
-    courses = [
-        (name, Course.of(*one, least=_FEW_ROWS)) for name, one in zip(names, shown, strict=True)
-    ]
+    kinds = []
+    courses = []
+    lines = []
+    for i, (model, name) in enumerate(zip(models, names, strict=True)):
+        kind = f"hue-{i % _HUES}"
+        if i // _HUES % 2:
+            kind += " dashed"
+        kinds.append(kind)
+        picture = model.picture
+        course = Course.of(
+            picture.bins, picture.interval_low, picture.interval_high, least=_FEW_ROWS
+        )
+        courses.append((name, course))
+        numbers = model.answers["how_far"].numbers
+        sizes = {key: numbers[key] for key in (*_ERRORS, "ece")}
+        lines.append(error_line(sizes, name, kind)._replace(text=_short_size(model)))
     axes = joint_axes([view.near for view in views])
     label = f"{count(len(models), 'model')} in one diagram"
-    charts = [courses_chart(courses, kinds, axes, views[0], label)]
-    each = list(zip(models, names, kinds, strict=True))
-    lines = []
-    for model, name, kind in each:
-        numbers = {key: model.answers["how_far"].numbers[key] for key in (*_ERRORS, "ece")}
-        line = error_line(numbers, name, kind)
-        lines.append(line._replace(text=_short_size(model)))
     error = "typical error" if any(math.isfinite(line.high) for line in lines) else "ECE"
-    charts.append(
-        _forest_chart(lines, Scale(f"{error}, {_POINTS}", times=100), f"{error} of each", _HALF)
-    )
+    scale = Scale(f"{error}, {_POINTS}", times=100)
+    charts = [
+        courses_chart(courses, kinds, axes, views[0], label),
+        _forest_chart(lines, scale, f"{error} of each", _HALF),
+    ]
     for key, scale in (("slope", Scale("slope", 1.0)), ("observed_expected", _RATIO)):
         lines = []
-        for model, name, kind in each:
-            one = model.summary.estimates.get(key)
-            lines += [] if one is None else [_ratio_line(name, kind, one.value, one.low, one.high)]
-        charts += [_forest_chart(lines, scale, f"{scale.title} of each", _HALF)] if lines else []
+        for model, name, kind in zip(models, names, kinds, strict=True):
+            estimate = model.summary.estimates.get(key)
+            if estimate is not None:
+                lines.append(_ratio_line(name, kind, estimate.value, estimate.low, estimate.high))
+        if lines:
+            charts.append(_forest_chart(lines, scale, f"{scale.title} of each", _HALF))
     return charts
+
+
+def _flag_kind(flagged: bool, differs: bool) -> str:
+    """The class of a segment: full if its error differs from that of all rows."""
+    if not flagged:
+        return ""
+    return "flagged" if differs else "flagged hollow"
 
 
 def _short_size(model: Model) -> str:
@@ -180,38 +205,40 @@ def segments_chart(model: Model) -> str:
     segments = model.segments
     if segments is None or not segments.rows:
         return ""
-    scale = Scale(f"gap: rate − mean score, {_POINTS}", times=100, overall=s.rate - s.mean_score)
-    scale = _RATIO._replace(overall=s.observed_expected) if model.verdict.rare else scale
+    if model.verdict.rare:
+        scale = _RATIO._replace(overall=s.observed_expected)
+    else:
+        scale = _gap_scale(s.rate - s.mean_score)
     lines = []
-    for one in shown_segments(segments):
-        name = shorten(visible(f"{one['column']} = {one['value']}"), _LONGEST)
-        kind = ("flagged" if one["differs"] else "flagged hollow") if one["flagged"] else ""
+    for row in shown_segments(segments):
+        name = shorten(visible(f"{row['column']} = {row['value']}"), _LONGEST)
+        kind = _flag_kind(row["flagged"], row["differs"])
         if model.verdict.rare:
-            lines.append(_ratio_line(name, kind, *(one[key] for key in _RATIOS)))
+            line = _ratio_line(name, kind, row["ratio"], row["ratio_low"], row["ratio_high"])
         else:
-            lines.append(
-                _gap_line(name, kind, one["gap"], one["gap_low"], one["gap_high"], sign=True)
-            )
+            line = _gap_line(name, kind, row["gap"], row["gap_low"], row["gap_high"], sign=True)
+        lines.append(line)
     label = f"{count(len(lines), 'segment')}, {sum(line.kind != '' for line in lines)} flagged"
     return _forest_chart(lines, scale, label, _WHOLE)
 
 
+def _gap_scale(overall: float) -> Scale:
+    return Scale(f"gap: rate − mean score, {_POINTS}", times=100, overall=overall)
+
+
 def slices_chart(model: Model) -> str:
     """The gap of each slice of the table with its limits; empty without slices."""
-    found = model.slices
-    if found is None:
+    slices = model.slices
+    if slices is None:
         return ""
     lines = []
-    for i in found.shown:
-        kind = ("flagged" if found.differs[i] else "flagged hollow") if found.flagged[i] else ""
-        ends = float(found.gap[i]), float(found.gap_low[i]), float(found.gap_high[i])
-        lines.append(
-            _gap_line(shorten(visible(found.rule[i]), 2 * _LONGEST), kind, *ends, sign=True)
-        )
-    scale = Scale(f"gap: rate − mean score, {_POINTS}", times=100, overall=found.overall_gap)
-    return _forest_chart(
-        lines, scale, f"{count(len(lines), 'slice')}, {found.distinct.sum()} flagged", _WHOLE
-    )
+    for i in slices.shown:
+        name = shorten(visible(slices.rule[i]), 2 * _LONGEST)
+        kind = _flag_kind(slices.flagged[i], slices.differs[i])
+        ends = float(slices.gap[i]), float(slices.gap_low[i]), float(slices.gap_high[i])
+        lines.append(_gap_line(name, kind, *ends, sign=True))
+    label = f"{count(len(lines), 'slice')}, {slices.distinct.sum()} flagged"
+    return _forest_chart(lines, _gap_scale(slices.overall_gap), label, _WHOLE)
 
 
 def remedy_charts(model: Model) -> dict[str, str]:
@@ -226,30 +253,27 @@ def remedy_charts(model: Model) -> dict[str, str]:
     view = model.explorers[0]
     courses = [("before", fixes.before.course), (f"after {best.name}", best.course)]
     gains = []
-    for one in fixes.after:
-        gain, low, high = signed_with_limits(one.gain, one.gain_low, one.gain_high)
+    for remedy in fixes.after:
+        gain, low, high = signed_with_limits(remedy.gain, remedy.gain_low, remedy.gain_high)
         text = f"{gain} ({low} to {high})"
-        gains.append(
-            Line(
-                one.name, one.gain, one.gain_low, one.gain_high, text, "best" if one is best else ""
-            )
-        )
+        kind = "best" if remedy is best else ""
+        gains.append(Line(remedy.name, remedy.gain, remedy.gain_low, remedy.gain_high, text, kind))
+    scale = Scale("reduction of the Brier score")
     return {
         "courses": courses_chart(
             courses, ("before", "after"), view.near, view, "Before and after the map"
         ),
-        "gains": _forest_chart(
-            gains, Scale("reduction of the Brier score"), "Gain of each map", _HALF
-        ),
+        "gains": _forest_chart(gains, scale, "Gain of each map", _HALF),
         "name": best.name,
     }
 
 
 def _forest_chart(lines: Sequence[Line], scale: Scale, label: str, wide: float) -> str:
     """A point and a bar for each line; bars that the axis cuts off end in an arrow."""
-    left = 14 + _LETTER * max(
-        len(name) for name in [*(line.name for line in lines), scale.title * scale.beside]
-    )
+    names = [line.name for line in lines]
+    if scale.beside:
+        names.append(scale.title)
+    left = 14 + _LETTER * max(map(len, names))
     right = wide - 10 - _LETTER * max(len(line.text) for line in lines)
     low, high = _ends(lines, scale)
     base = _TOP + _LINE * len(lines)
@@ -258,99 +282,99 @@ def _forest_chart(lines: Sequence[Line], scale: Scale, label: str, wide: float) 
         return left + (right - left) * (scale.along(value) - low) / (high - low)
 
     inside = []
-    for at, text in _ticks(low, high, scale, int((right - left) / _TICK)):
-        place = left + (right - left) * (at - low) / (high - low)
-        inside.append(tag("line", x1=place, x2=place, y1=_TOP, y2=base, class_="grid"))
-        inside.append(tag("text", text, x=place, y=base + 15, class_="tick", text_anchor="middle"))
-    place, under, end = (
-        (left - 10, 15, "end") if scale.beside else ((left + right) / 2, 33, "middle")
-    )
-    inside.append(
-        tag("text", escape(scale.title), x=place, y=base + under, class_="axis", text_anchor=end)
-    )
+    for tick, text in _ticks(low, high, scale, int((right - left) / _TICK)):
+        place = left + (right - left) * (tick - low) / (high - low)
+        inside.append(vertical(place, _TOP, base, "grid"))
+        inside.append(text_at(text, place, base + 15, "tick", "middle"))
+    title_at: dict[str, Any] = {"x": (left + right) / 2, "y": base + 33}
+    anchor = "middle"
+    room = 40
+    if scale.beside:
+        title_at = {"x": left - 10, "y": base + 15}
+        anchor = "end"
+        room = 22
+    inside.append(tag("text", escape(scale.title), **title_at, class_="axis", text_anchor=anchor))
     for value, kind in ((scale.reference, "reference"), (scale.overall, "diagonal")):
         if math.isfinite(value):
-            inside.append(tag("line", x1=x(value), x2=x(value), y1=_TOP, y2=base, class_=kind))
+            inside.append(vertical(x(value), _TOP, base, kind))
     for i, line in enumerate(lines):
         y = _TOP + _LINE * (i + 0.5)
         inside.append(_line(line, y, x, left, right))
         if line.text:
-            inside.append(
-                tag("text", escape(line.text), x=wide, y=y + 4, class_="tick", text_anchor="end")
-            )
-    return svg(inside, base + (22 if scale.beside else 40), "forest", "img", label, wide)
+            inside.append(text_at(escape(line.text), wide, y + 4, "tick", "end"))
+    return svg(inside, base + room, "forest", "img", label, wide)
 
 
 def _ends(lines: Iterable[Line], scale: Scale) -> tuple[float, float]:
     """The ends of the axis: all estimates, and limits unless they are far from all estimates."""
     zero = scale.along(scale.reference)
-    known = [
-        scale.along(v) - zero
-        for line in lines
-        for v in (line.value, scale.overall)
-        if math.isfinite(v)
-    ]
-    limits = [
-        scale.along(v) - zero for line in lines for v in (line.low, line.high) if math.isfinite(v)
-    ]
-    far = _REACH * max(map(abs, known), default=0.0) or math.inf
-    low = min([0.0, *known, *limits])
-    high = max([0.0, *known, *limits])
-    low = max(low, -far)
-    high = min(high, far)
+    estimates = [scale.overall]
+    limits = []
+    for line in lines:
+        estimates.append(line.value)
+        limits += [line.low, line.high]
+    estimates = [scale.along(value) - zero for value in estimates if math.isfinite(value)]
+    limits = [scale.along(value) - zero for value in limits if math.isfinite(value)]
+    far = _REACH * max(map(abs, estimates), default=0.0) or math.inf
+    low = max(min([0.0, *estimates, *limits]), -far)
+    high = min(max([0.0, *estimates, *limits]), far)
     room = 0.04 * (high - low) or 1.0
-    return zero + (low - room if low < 0 else 0.0), zero + (high + room if high > 0 else room)
+    start = low - room if low < 0 else 0.0
+    end = high + room if high > 0 else room
+    return zero + start, zero + end
 
 
 def _ticks(low: float, high: float, scale: Scale, most: int) -> list[tuple[float, str]]:
-    if scale.ratios:
-        ticks = [value for value in _RATIO_TICKS if low <= math.log(value) <= high]
-        if len(ticks) < _FEWEST_TICKS:
-            least, most_ratio = math.exp(low), math.exp(high)
-            step = round_step(most_ratio - least, min(5, max(2, most)))
-            whole = range(math.ceil(least / step), math.floor(most_ratio / step) + 1)
-            ticks = [i * step for i in whole if i > 0]
-        ticks = _apart(ticks, (high - low) / max(2, most))
-        return [(math.log(value), f"{round(value, 9):g}") for value in ticks]
-    step = round_step(high - low, min(8, max(2, most)))
-    numbers = range(math.ceil(low / step), math.floor(high / step) + 1)
-    return [(i * step, f"{round(i * step, 9):g}".replace("-", "−")) for i in numbers]
+    """Ticks between the ends, at most `most`, with their places on the axis."""
+    if not scale.ratios:
+        multiples = _multiples(low, high, min(8, max(2, most)))
+        return [(value, f"{round(value, 9):g}".replace("-", "−")) for value in multiples]
+    ratios = [value for value in _RATIO_TICKS if low <= math.log(value) <= high]
+    if len(ratios) < _FEWEST_TICKS:
+        multiples = _multiples(math.exp(low), math.exp(high), min(5, max(2, most)))
+        ratios = [value for value in multiples if value > 0]
+    ratios = _apart(ratios, (high - low) / max(2, most))
+    return [(math.log(value), f"{round(value, 9):g}") for value in ratios]
 
 
-def _apart(ticks: Sequence[float], least: float) -> list[float]:
-    """The ticks that are so far from each other in logarithms, of which 1 is one if it is among them."""
-    start = min(ticks, key=lambda value: abs(math.log(value)), default=1.0)
-    kept = [start]
-    for value in sorted(ticks):
-        if math.log(value / kept[-1]) >= least:
+def _multiples(low: float, high: float, most: int) -> list[float]:
+    """The multiples of a round number between two."""
+    step = round_step(high - low, most)
+    return [i * step for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def _apart(ratios: Sequence[float], distance: float) -> list[float]:
+    """The ratios whose logarithms are at least `distance` apart; that nearest to 1 is kept."""
+    if not ratios:
+        return []
+    kept = [min(ratios, key=lambda value: abs(math.log(value)))]
+    for value in sorted(ratios):
+        if math.log(value / kept[-1]) >= distance:
             kept.append(value)
-    for value in sorted(ticks, reverse=True):
-        if math.log(kept[0] / value) >= least:
+    for value in sorted(ratios, reverse=True):
+        if math.log(kept[0] / value) >= distance:
             kept.insert(0, value)
-    return kept if ticks else []
+    return kept
 
 
 def _line(line: Line, y: float, x: Callable[[float], float], left: float, right: float) -> str:
-    parts = [tag("text", escape(line.name), x=left - 10, y=y + 4, class_="name", text_anchor="end")]
+    parts = [text_at(escape(line.name), left - 10, y + 4, "name", "end")]
     if math.isfinite(line.low) and math.isfinite(line.high):
-        first, last = (min(max(x(limit), left), right) for limit in (line.low, line.high))
-        parts.append(tag("line", x1=first, x2=last, y1=y, y2=y, class_="error"))
-        for beyond, end, tip in (
-            (x(line.low) < left, left, left - 6),
-            (x(line.high) > right, right, right + 6),
-        ):
-            if beyond:
-                parts.append(
-                    tag(
-                        "polygon",
-                        points=path([(end, y - 4), (tip, y), (end, y + 4)]),
-                        class_="arrow",
-                    )
-                )
+        low = x(line.low)
+        high = x(line.high)
+        first = min(max(low, left), right)
+        last = min(max(high, left), right)
+        parts.append(horizontal(first, last, y, "error"))
+        if low < left:
+            parts.append(_arrow(left, left - 6, y))
+        if high > right:
+            parts.append(_arrow(right, right + 6, y))
     if math.isfinite(line.value):
         parts.append(mark(x(line.value), y, 4.5, line.kind))
-    return tag(
-        "g",
-        "".join(parts) + title(f"{line.name} {line.text}".rstrip()),
-        class_=f"bin {line.kind}".rstrip(),
-    )
+    parts.append(title(f"{line.name} {line.text}".rstrip()))
+    return tag("g", "".join(parts), class_=f"bin {line.kind}".rstrip())
+
+
+def _arrow(end: float, tip: float, y: float) -> str:
+    corners = [(end, y - 4), (tip, y), (end, y + 4)]
+    return tag("polygon", points=path(corners), class_="arrow")

@@ -1,4 +1,4 @@
-"""The document that a validator files: sections with the numbers filled in and the judgement left blank."""
+"""The document that a validator files: numbers are filled in, the judgement is left blank."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from trueness._report.charts import curve_chart, reliability_chart
 from trueness._report.page import environment, part
 from trueness._report.tables import model_tables
 from trueness._text.numbers import level_percent, number, p_value, percent, span
-from trueness._text.table import Cell, Column, Table
+from trueness._text.table import Cell, Column, Kind, Table
 from trueness.results import Estimate, GradeTable, Stability
 from trueness.results._page import Contents
 
@@ -18,8 +18,9 @@ Style: TypeAlias = Literal["credit", "clinical"]
 # Measures of discrimination, in the order of the table.
 _DISCRIMINATION = ("auc", "discrimination", "scaled_brier", "brier", "log_loss")
 _BINS = (
-    "Event rates of bins with {level} limits against their mean scores. Calibrated scores stay inside "
-    "the grey band with {level} probability, all points together. Below: the distribution of the scores."
+    "Event rates of bins with {level} limits against their mean scores. Calibrated scores stay "
+    "inside the grey band with {level} probability, all points together. Below: the distribution "
+    "of the scores."
 )
 _CURVE = (
     "Flexible calibration curve with its {level} bands, at each score by itself (dark) and for all "
@@ -27,6 +28,7 @@ _CURVE = (
 )
 # Grades are shown with these columns; the table itself has more.
 _GRADES = ("grade", "n", "score", "expected", "events", "rate", "low", "ratio", "pvalue", "light")
+_GRADE_WORDS = ("grade", "light")
 
 
 @dataclass(frozen=True)
@@ -104,16 +106,16 @@ def _sections(filing: Filing) -> Iterator[Section]:
 
 def _data(contents: Contents) -> Section:
     summary = contents.models[0].summary
-    told = dict(document.circumstances(contents))
+    circumstances = dict(document.circumstances(contents))
     rate = summary.rate
     terms = {
-        "rows": told["rows"],
+        "rows": circumstances["rows"],
         "events": f"{round(rate * contents.rows.used):,} ({percent(rate)})",
         "file": contents.provenance.file or "rows in memory",
         "scores": contents.models[0].name,
     }
-    if "clusters" in told:
-        terms["clusters"] = told["clusters"]
+    if "clusters" in circumstances:
+        terms["clusters"] = circumstances["clusters"]
     blank = Blank("Population, period and sampling; exclusions; treatment of missing values", 4)
     return Section("data", "Data", terms=terms, blanks=(blank,))
 
@@ -146,12 +148,15 @@ def _table_of(estimates: list[Estimate], level: float) -> Table:
         Column("method", "method"),
     ]
     lines = []
-    for one in estimates:
-        limits = span(one.low, one.high) if one.bounded else "–"
-        lines.append(
-            (one.measure, Cell(one.value, number(one.value)), Cell(None, limits), one.method)
-        )
+    for estimate in estimates:
+        limits = span(estimate.low, estimate.high) if estimate.bounded else "–"
+        value = _number_cell(estimate.value)
+        lines.append((estimate.measure, value, Cell(None, limits), estimate.method))
     return Table.from_lines(columns, lines, name="measures", sortable=False)
+
+
+def _number_cell(value: float) -> Cell:
+    return Cell(value, number(value))
 
 
 def _calibration(filing: Filing) -> Section:
@@ -190,17 +195,18 @@ def _figure(chart: str, caption: str) -> Any:
 
 
 def _grades_table(grades: GradeTable) -> Table:
-    texts_only = ("grade", "light")
-    columns = [
-        Column(key, grades.titles[key], "name" if key in texts_only else "number")
-        for key in _GRADES
-    ]
-    lines = [
-        [text[key] if key in texts_only else Cell(None, text[key]) for key in _GRADES]
-        for text in grades.texts()
-    ]
-    notes = [grades.rule]
-    return Table.from_lines(columns, lines, notes=notes, name="grades", sortable=False)
+    columns = []
+    for key in _GRADES:
+        kind: Kind = "name" if key in _GRADE_WORDS else "number"
+        columns.append(Column(key, grades.titles[key], kind))
+    lines = [[_grade_cell(key, text[key]) for key in _GRADES] for text in grades.texts()]
+    return Table.from_lines(columns, lines, notes=[grades.rule], name="grades", sortable=False)
+
+
+def _grade_cell(key: str, text: str) -> Any:
+    if key in _GRADE_WORDS:
+        return text
+    return Cell(None, text)
 
 
 def _stability(filing: Filing) -> Section:
@@ -208,32 +214,35 @@ def _stability(filing: Filing) -> Section:
     if not filing.stability:
         fact = "Not examined: no column of periods was named (--over)."
         return Section("stability", "Stability", (fact,), blanks=(judgement,))
-    level = next(iter(filing.stability.values())).level
+    first = next(iter(filing.stability.values()))
     columns = [
         Column("period", "period", "name"),
         Column("n", "rows", "count"),
         Column("psi", "PSI", "number"),
         Column("floor", "by chance, mean", "number"),
-        Column("high", f"by chance, {level_percent(level)}", "number"),
+        Column("high", f"by chance, {level_percent(first.level)}", "number"),
         Column("p", "p", "p"),
         Column("shifted", "beyond chance"),
     ]
-    lines = [
-        (
-            period,
-            one.n_second,
-            Cell(one.value, number(one.value)),
-            Cell(one.floor, number(one.floor)),
-            Cell(one.floor_high, number(one.floor_high)),
-            Cell(one.pvalue, p_value(one.pvalue, named=False)),
-            Cell(one.shifted, "yes" if one.shifted else "no", "flag" if one.shifted else ""),
+    lines = []
+    for period, stability in filing.stability.items():
+        shifted = Cell(stability.shifted, "no")
+        if stability.shifted:
+            shifted = Cell(stability.shifted, "yes", "flag")
+        lines.append(
+            (
+                period,
+                stability.n_second,
+                _number_cell(stability.value),
+                _number_cell(stability.floor),
+                _number_cell(stability.floor_high),
+                Cell(stability.pvalue, p_value(stability.pvalue, named=False)),
+                shifted,
+            )
         )
-        for period, one in filing.stability.items()
-    ]
-    first = next(iter(filing.stability.values())).n_first
     fact = (
-        f"Population stability index of the scores of each period against {filing.first_period!r} "
-        f"({first:,} rows), in tenths of both samples together."
+        "Population stability index of the scores of each period against "
+        f"{filing.first_period!r} ({first.n_first:,} rows), in tenths of both samples together."
     )
     table = Table.from_lines(columns, lines, name="stability", sortable=False)
     return Section("stability", "Stability", (fact,), _markup(table), blanks=(judgement,))
@@ -262,10 +271,12 @@ def _decision() -> Section:
 
 def _receipt(filing: Filing) -> Section:
     terms = {"command": filing.command, "date": filing.contents.provenance.date}
-    terms |= {f"SHA-256 of {name}": digest for name, digest in filing.digests.items()}
-    told = dict(document.circumstances(filing.contents))
-    terms |= {name: text for name, text in told.items() if name not in ("rows", "clusters")}
-    return Section("receipt", "Receipt", terms=terms)
+    for name, digest in filing.digests.items():
+        terms[f"SHA-256 of {name}"] = digest
+    circumstances = dict(document.circumstances(filing.contents))
+    del circumstances["rows"]
+    circumstances.pop("clusters", None)
+    return Section("receipt", "Receipt", terms=terms | circumstances)
 
 
 def _markup(table: Table) -> tuple[Any, ...]:

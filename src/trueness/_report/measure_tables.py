@@ -18,9 +18,10 @@ from trueness._text.numbers import (
     signed_with_limits,
     span,
 )
+from trueness._text.strings import capitalized
 from trueness._text.table import Cell, Column, Table
 from trueness.infer._catalogue import MEASURES
-from trueness.results import Estimate, Interval
+from trueness.results import Estimate
 from trueness.results._inference import INDEPENDENT_FLOOR, contradicted_in_words
 from trueness.results._page import Model, Summary
 
@@ -71,65 +72,91 @@ def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, cap
         Column("calibrated", "If calibrated", "number"),
         Column("meaning", "Meaning", optional=True),
     )
-    shown = [one for one in lines if one.value != "–" or not s.absent]
     rows = []
-    for one in shown:
-        texts = {"value": one.value, "interval": one.interval, "calibrated": one.calibrated}
-        cells = {key: Cell(math.nan, text) if text else None for key, text in texts.items()}
-        rows.append(one._asdict() | cells | {"floor": _has_floor(s, one.key)})
-    unbounded = [
-        one.measure.removeprefix("– ")
-        for one in shown
-        if one.interval == "–" and _has_floor(s, one.key)
-    ]
-    floor = (
-        "If calibrated: the mean over labels drawn from the scores, and the value that such labels exceed with "
-        f"probability {level_percent(1 - level)}."
-    )
-    if model.panel is not None and model.panel.clusters is not None:
-        floor = f"{floor} {INDEPENDENT_FLOOR}"
-    unknown = f"No valid interval is known for {', '.join(unbounded)}: compare with the value if calibrated."
-    notes = [floor] * any(_has_floor(s, one.key) for one in shown) + [unknown] * bool(unbounded)
-    known = (s.estimates[one.key] for one in shown if one.key in s.estimates)
-    notes += [f"{one.measure}: the gap of {one.where}." for one in known if one.where]
-    return Table(columns, rows, notes, name, caption, sortable=False)
+    unbounded = []
+    farthest = []
+    has_floors = False
+    for line in lines:
+        if line.value == "–" and s.absent:
+            continue
+        has_floor = _has_floor(s, line.key)
+        has_floors |= has_floor
+        rows.append(
+            line._asdict()
+            | {
+                "value": _text_cell(line.value),
+                "interval": _text_cell(line.interval),
+                "calibrated": _text_cell(line.calibrated),
+                "floor": has_floor,
+            }
+        )
+        if line.interval == "–" and has_floor:
+            unbounded.append(line.measure.removeprefix("– "))
+        estimate = s.estimates.get(line.key)
+        if estimate is not None and estimate.where:
+            farthest.append(f"{estimate.measure}: the gap of {estimate.where}.")
+    notes = []
+    if has_floors:
+        floor = (
+            "If calibrated: the mean over labels drawn from the scores, and the value that such "
+            f"labels exceed with probability {level_percent(1 - level)}."
+        )
+        if model.panel is not None and model.panel.clusters is not None:
+            floor = f"{floor} {INDEPENDENT_FLOOR}"
+        notes.append(floor)
+    if unbounded:
+        measures = ", ".join(unbounded)
+        notes.append(
+            f"No valid interval is known for {measures}: compare with the value if calibrated."
+        )
+    return Table(columns, rows, [*notes, *farthest], name, caption, sortable=False)
+
+
+def _text_cell(text: str) -> Cell | None:
+    return Cell(math.nan, text) if text else None
 
 
 def _line(
     s: Summary, key: str, measure: str, meaning: str, ideal: str = "", form: Form = number
 ) -> _Line:
     """A measure by its field, with its interval, and with its noise floor or the ideal value."""
-    found = s.estimates.get(key)
-    value = getattr(s, key, math.nan if found is None else found.value)
-    if found is None:
-        return _Line(key, measure, form(value), "", ideal, meaning)
-    interval = span(found.low, found.high, form) if _is_limited(found) else "–"
-    return _Line(key, measure, form(value), interval, _floor(found, form) or ideal, meaning)
+    estimate = s.estimates.get(key)
+    if estimate is None:
+        value = form(getattr(s, key, math.nan))
+        return _Line(key, measure, value, calibrated=ideal, meaning=meaning)
+    value = form(getattr(s, key, estimate.value))
+    interval = "–"
+    if _is_limited(estimate):
+        interval = span(estimate.low, estimate.high, form)
+    return _Line(key, measure, value, interval, _floor(estimate, form) or ideal, meaning)
 
 
 def _listed(s: Summary, section: str, view: str = "") -> Iterator[_Line]:
     """The measures of the catalogue in one section that are known, as it describes them."""
-    for one in MEASURES.values():
-        if section in one.shown.split() and (one.key in s.estimates or hasattr(s, one.key)):
-            short = _SHORT.get(one.key)
-            name = (
-                f"– {one.name} ({short})" if short else f"{one.name[0].upper()}{one.name[1:]}{view}"
-            )
-            ideal = "" if math.isnan(one.ideal) else f"{one.ideal:g}"
-            yield _line(s, one.key, name, one.meaning, ideal, _FORMS[one.unit])
+    for measure in MEASURES.values():
+        key = measure.key
+        if section not in measure.shown.split() or not (key in s.estimates or hasattr(s, key)):
+            continue
+        if key in _SHORT:
+            name = f"– {measure.name} ({_SHORT[key]})"
+        else:
+            name = f"{capitalized(measure.name)}{view}"
+        ideal = "" if math.isnan(measure.ideal) else f"{measure.ideal:g}"
+        yield _line(s, key, name, measure.meaning, ideal, _FORMS[measure.unit])
 
 
-def _is_limited(found: Estimate) -> bool:
-    return found.bounded and (math.isfinite(found.low) or math.isfinite(found.high))
+def _is_limited(estimate: Estimate) -> bool:
+    return estimate.bounded and (math.isfinite(estimate.low) or math.isfinite(estimate.high))
 
 
-def _floor(found: Estimate, form: Form) -> str:
+def _floor(estimate: Estimate, form: Form) -> str:
     """The mean of the measure for a calibrated model, and how large it is at most."""
-    if math.isnan(found.floor):
+    if math.isnan(estimate.floor):
         return ""
-    most = f"up to {form(found.floor_high)}"
-    # A few draws may decide the mean.
-    return most if found.floor > found.floor_high else f"{form(found.floor)}, {most}"
+    bound = f"up to {form(estimate.floor_high)}"
+    if estimate.floor > estimate.floor_high:  # a few draws decide the mean
+        return bound
+    return f"{form(estimate.floor)}, {bound}"
 
 
 _thousandths: Form = partial(number, decimals=3)
@@ -140,43 +167,52 @@ _SHORT = {"miscalibration": "MCB", "discrimination": "DSC", "uncertainty": "UNC"
 def _errors(model: Model, top_label: bool) -> Iterator[_Line]:
     """The rows, their means, and the calibration errors; those of a matrix name their view."""
     s = model.summary
-    view = " (confidence)" if top_label else ""
-    rate = MEASURES["accuracy" if top_label else "prevalence"]
+    if top_label:
+        view = " (confidence)"
+        rate = MEASURES["accuracy"]
+        mean = "Mean confidence"
+    else:
+        view = ""
+        rate = MEASURES["prevalence"]
+        mean = "Mean score"
     yield _Line("n", "Rows", f"{s.n:,}")
     yield _line(s, "rate", rate.name.capitalize(), rate.meaning, number(s.mean_score))
-    mean = "Mean confidence" if top_label else "Mean score"
     yield _line(s, "mean_score", mean, f"equals the {rate.name} if right on average")
-    first, *others = _listed(s, "errors", view)
+    first, *rest = _listed(s, "errors", view)
     yield first
     if s.ece_classwise is not None:
         yield _line(
             s, "ece_classwise", "ECE (class-wise)", "mean over classes, each against the rest"
         )
-    l2 = f"Typical error{view}"
-    found = s.ece_interval
-    value = number(None)
-    interval = ""
-    meaning = "root mean squared gap, debiased"
-    if found is not None:
-        value, interval = _error_and_limits(found, rejected=model.verdict.rejected)
-    yield _Line("ece_interval", l2, value, interval, "0" if interval else "", meaning)
+    yield _typical_error(model, view)
     test = "" if s.test is None else f"{s.test.method} test: "
-    p = p_value(None) if s.test is None else s.test.pvalue_in_words
-    asked = "could the labels have been drawn from the scores?"
-    yield _Line("test", f"Test of calibration{view}", p, meaning=f"{test}{asked}")
+    yield _Line(
+        "test",
+        f"Test of calibration{view}",
+        p_value(None) if s.test is None else s.test.pvalue_in_words,
+        meaning=f"{test}could the labels have been drawn from the scores?",
+    )
     # Without its floor the TCE misleads: even a calibrated model has one above 0.
-    yield from (one for one in others if one.key != "tce" or _has_floor(s, "tce"))
+    yield from (line for line in rest if line.key != "tce" or _has_floor(s, "tce"))
 
 
-def _error_and_limits(found: Interval, *, rejected: bool) -> tuple[str, str]:
+def _typical_error(model: Model, view: str) -> _Line:
     """The size that was shown with its limits, or the bound; an open end stays open."""
-    typical, low, high = points(found.estimate, *found.hull)
-    if not rejected:
-        return f"at most {high} points", f"0 to {high} points"
-    value = f"{typical} points" if float(typical) > 0 else "above 0"
-    if float(low) > 0:
-        return value, f"{low} to {high} points"
-    return value, f"above 0 to {high} points"
+    name = f"Typical error{view}"
+    meaning = "root mean squared gap, debiased"
+    interval = model.summary.ece_interval
+    if interval is None:
+        return _Line("ece_interval", name, number(None), meaning=meaning)
+    typical, low, high = points(interval.estimate, *interval.hull)
+    if not model.verdict.rejected:
+        value = f"at most {high} points"
+        limits = f"0 to {high} points"
+    else:
+        value = f"{typical} points" if float(typical) > 0 else "above 0"
+        limits = f"above 0 to {high} points"
+        if float(low) > 0:
+            limits = f"{low} to {high} points"
+    return _Line("ece_interval", name, value, limits, "0", meaning)
 
 
 def _has_floor(s: Summary, key: str) -> bool:
@@ -195,33 +231,40 @@ def _line_measures(model: Model, top_label: bool) -> Iterator[_Line]:
 
 def _proper_scores(model: Model) -> Iterator[_Line]:
     s = model.summary
-    view = "" if model.summary.ece_classwise is None else " (all classes)"
-    more = {"brier": "" if math.isnan(s.uncertainty) else " = MCB − DSC + UNC"}
-    # Of the automatic map, cross-fitted; where it was not tried, of the map with the smallest Brier
-    # score.
-    after = [
-        one for one in (model.remedies.after if model.remedies else ()) if not math.isnan(one.gain)
-    ]
-    gain = min(after, key=lambda one: (one.name != AUTOMATIC, one.brier), default=None)
-    more["log_loss"] = (
-        "; an observed outcome had predicted probability 0" if s.log_loss == math.inf else ""
-    )
+    view = "" if s.ece_classwise is None else " (all classes)"
+    gain = _gain_line(model)
     for line in _listed(s, "scores", view):
-        calibrated = line.calibrated or ("above 0" if line.key == "miscalibration" else "")
-        yield line._replace(
-            meaning=f"{line.meaning}{more.get(line.key, '')}", calibrated=calibrated
-        )
-        # Equal outcomes show no gain.
-        if line.key == "uncertainty" and gain is not None and s.rate not in (0, 1):
-            value, low, high = signed_with_limits(gain.gain, gain.gain_low, gain.gain_high)
-            yield _Line(
-                "gain",
-                "– gain on held-out rows",
-                value,
-                f"{low} to {high}",
-                "",
-                f"cross-fitted {gain.name}",
-            )
+        if line.key == "brier" and not math.isnan(s.uncertainty):
+            line = line._replace(meaning=f"{line.meaning} = MCB − DSC + UNC")
+        if line.key == "log_loss" and s.log_loss == math.inf:
+            zero = "an observed outcome had predicted probability 0"
+            line = line._replace(meaning=f"{line.meaning}; {zero}")
+        if line.key == "miscalibration" and not line.calibrated:
+            line = line._replace(calibrated="above 0")
+        yield line
+        if line.key == "uncertainty" and gain is not None:
+            yield gain
+
+
+def _gain_line(model: Model) -> _Line | None:
+    """The gain of the automatic map, cross-fitted; where it was not tried, of the best map.
+
+    None if no gain was measured. Equal outcomes show none.
+    """
+    if model.remedies is None or model.summary.rate in (0, 1):
+        return None
+    measured = [remedy for remedy in model.remedies.after if not math.isnan(remedy.gain)]
+    if not measured:
+        return None
+    remedy = min(measured, key=lambda remedy: (remedy.name != AUTOMATIC, remedy.brier))
+    gain, low, high = signed_with_limits(remedy.gain, remedy.gain_low, remedy.gain_high)
+    return _Line(
+        "gain",
+        "– gain on held-out rows",
+        gain,
+        f"{low} to {high}",
+        meaning=f"cross-fitted {remedy.name}",
+    )
 
 
 _TESTS = {
@@ -233,15 +276,18 @@ _TESTS = {
 def _curve_measures(model: Model) -> Iterator[_Line]:
     """The distances from the calibration curve, and the tests of the panel."""
     yield from _listed(model.summary, "curve")
-    if not math.isnan(model.summary.within) and model.verdict.all_rows in (
-        "no-evidence",
-        "too-few-rows",
-    ):
-        held = "95 % of the rows are that near their event rate, if it rises with the score (monotone band)"
+    within = model.summary.within
+    if not math.isnan(within) and model.verdict.all_rows in ("no-evidence", "too-few-rows"):
         yield _Line(
-            "within", "Shown to be right within", f"± {number(model.summary.within)}", meaning=held
+            "within",
+            "Shown to be right within",
+            f"± {number(within)}",
+            meaning="95 % of the rows are that near their event rate, if it rises with the score "
+            "(monotone band)",
         )
-    for test in () if model.panel is None else model.panel.tests:
+    if model.panel is None:
+        return
+    for test in model.panel.tests:
         name, meaning = _TESTS[test.method]
         if model.verdict.clusters is None:
             meaning = f"{meaning}{number(test.statistic, 2)}"
@@ -253,10 +299,10 @@ def _curve_measures(model: Model) -> Iterator[_Line]:
 def measure_with_limits(s: Summary, key: str) -> Cell:
     """A measure, and its limits in brackets."""
     value = getattr(s, key)
-    found = s.estimates.get(key)
-    if found is None or not _is_limited(found):
+    estimate = s.estimates.get(key)
+    if estimate is None or not _is_limited(estimate):
         return Cell(value, _thousandths(value))
-    return bracketed(value, found.low, found.high, _thousandths)
+    return bracketed(value, estimate.low, estimate.high, _thousandths)
 
 
 def bracketed(value: float, low: float, high: float, form: Form) -> Cell:

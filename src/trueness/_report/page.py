@@ -24,7 +24,7 @@ from trueness._report.figures import (
 )
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import level_percent, p_value, percentage, total
-from trueness._text.strings import json_ready, visible, visible_lines
+from trueness._text.strings import json_ready, uncapitalized, visible, visible_lines
 from trueness._text.table import Column, Table
 from trueness.results._first_screen import Answer
 from trueness.results._page import Contents, Explorer, Model
@@ -40,14 +40,15 @@ def page(contents: Contents) -> str:
 
     script = part("report.js")
     several = len(contents.models) > 1
+    charts = models_charts(contents.models) if several else []
     text: str = _template().render(
         contents=contents,
         several=several,
         chosen=document.worst_model(contents),
-        models_charts=list(map(Markup, models_charts(contents.models))) if several else [],
+        models_charts=list(map(Markup, charts)),
         judged=list(document.what_was_judged(contents)),
         models=[_model(i, model, contents) for i, model in enumerate(contents.models)],
-        tables={name: Markup(table.to_html()) for name, table in report_tables(contents).items()},
+        tables=_in_html(report_tables(contents)),
         series_chart=contents.series and Markup(series_chart(contents.series)),
         plural=document.plural(contents),
         independent="" if contents.clusters is None else f" Computed {INDEPENDENT}.",
@@ -60,11 +61,18 @@ def page(contents: Contents) -> str:
     return text
 
 
+def _in_html(tables: Mapping[str, Table]) -> dict[str, Any]:
+    from markupsafe import Markup
+
+    return {name: Markup(table.to_html()) for name, table in tables.items()}
+
+
 def framed(contents: Contents) -> str:
     """The page in a frame, so that its styles and script do not affect the notebook."""
+    style = f"width:100%;height:{_FRAME_HEIGHT}px;border:1px solid #8886;border-radius:6px"
     return (
-        f'<iframe srcdoc="{escape(page(contents))}" sandbox="allow-scripts" title="{escape(visible(contents.title))}" '
-        f'style="width:100%;height:{_FRAME_HEIGHT}px;border:1px solid #8886;border-radius:6px"></iframe>'
+        f'<iframe srcdoc="{escape(page(contents))}" sandbox="allow-scripts" '
+        f'title="{escape(visible(contents.title))}" style="{style}"></iframe>'
     )
 
 
@@ -109,32 +117,33 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
     from markupsafe import Markup
 
     first = model.explorers[0]
-    fixes = model.remedies
     tables = model_tables(model, contents)
     heads = document.headings(contents)
     explained = set[str]()
-    sections = [key for key in tables if key not in ("blocks", "top_k", "summary_more")] + [
-        "decisions"
-    ] * (model.decisions is not None)
-    floor = model.summary.estimates["tce"].floor if "tce" in model.summary.estimates else math.nan
+    sections = [key for key in tables if key not in ("blocks", "top_k", "summary_more")]
+    if model.decisions is not None:
+        sections.append("decisions")
+    guarantee = ""
+    if model.remedies is not None:
+        guarantee = document.guarantee_sentence(model.remedies)
+    # Terms are explained where they first occur, so the order of these calls matters.
+    headline = _marked_up(model.verdict.headline, explained)
+    certainty = _marked_up(model.verdict.evidence, explained)
+    answers = [_answer(answer, explained, f"m{i}", heads) for answer in model.answers.values()]
     return {
         "id": f"m{i}",
         "model": model,
-        "p": p_value(None if model.summary.test is None else model.summary.test.pvalue),
+        "p": p_value(model.summary.pvalue),
         "error": model.verdict.error_in_short,
-        "headline": _marked_up(model.verdict.headline, explained),
-        "certainty": _marked_up(model.verdict.evidence, explained),
-        "answers": [
-            _answer(answer, explained, f"m{i}", heads) for answer in model.answers.values()
-        ],
+        "headline": headline,
+        "certainty": certainty,
+        "answers": answers,
         "heads": heads,
         "links": [(f"m{i}-{key}", heads[key]) for key in sections],
         "overview": Markup(reliability_chart(model.picture, first)),
-        "tables": {name: Markup(table.to_html()) for name, table in tables.items()},
+        "tables": _in_html(tables),
         "tce": percentage(model.summary.tce),
-        "tce_floor": ""
-        if math.isnan(floor)
-        else f"; of a calibrated model, about {percentage(floor)}",
+        "tce_floor": _tce_floor(model),
         "worst": document.worst_sentence(model, tables["bins"]),
         "blocks_chart": model.blocks and Markup(blocks_chart(model.blocks, first)),
         "panel_text": model.panel and _unwrapped(model.panel.text()),
@@ -146,8 +155,15 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "decision_chart": model.decisions and Markup(decision_chart(model.decisions)),
         "shift": document.prior_shift_sentence(model.summary),
         "fix": document.remedies_sentence(model),
-        "guarantee": "" if fixes is None else document.guarantee_sentence(fixes),
+        "guarantee": guarantee,
     }
+
+
+def _tce_floor(model: Model) -> str:
+    estimate = model.summary.estimates.get("tce")
+    if estimate is None or math.isnan(estimate.floor):
+        return ""
+    return f"; of a calibrated model, about {percentage(estimate.floor)}"
 
 
 def _unwrapped(text: str) -> str:
@@ -155,10 +171,11 @@ def _unwrapped(text: str) -> str:
 
     The items of a list stay lines of their own.
     """
-    paragraphs = text.split("\n\n")
-    return "\n\n".join(
-        one.replace("\n  " if "\n- " in f"\n{one}" else "\n", " ") for one in paragraphs
-    )
+    paragraphs = []
+    for paragraph in text.split("\n\n"):
+        is_list = "\n- " in f"\n{paragraph}"
+        paragraphs.append(paragraph.replace("\n  " if is_list else "\n", " "))
+    return "\n\n".join(paragraphs)
 
 
 def _answer(
@@ -167,15 +184,14 @@ def _answer(
     """The variables of the template for one answer; a term is explained where it first occurs."""
     from markupsafe import Markup
 
+    has_meter = math.isfinite(answer.numbers.get("chance_high", math.nan))
     return {
         "question": answer.question,
         "phrase": _marked_up(answer.phrase, explained),
         "detail": _marked_up(answer.detail, explained),
         "command": answer.command,
         "links": [(f"{place}-{key}", heads[key]) for key in answer.sections],
-        "meter": Markup(meter(answer.numbers))
-        if math.isfinite(answer.numbers.get("chance_high", math.nan))
-        else "",
+        "meter": Markup(meter(answer.numbers)) if has_meter else "",
     }
 
 
@@ -200,13 +216,11 @@ def _data(contents: Contents) -> str:
     models = []
     for model in contents.models:
         b = model.picture.bins  # the band and the flags of the first picture
+        band = None
         if b.band:
-            band = json_ready(
-                {"low": b.low.round(6), "high": b.high.round(6), "outside": b.outside}
-            )
-        else:
-            band = None
-        models.append({"views": [_view(one) for one in model.explorers], "band": band})
+            ends = {"low": b.low.round(6), "high": b.high.round(6), "outside": b.outside}
+            band = json_ready(ends)
+        models.append({"views": list(map(_view, model.explorers)), "band": band})
     data = {
         "models": models,
         "level": level_percent(contents.settings.level),
@@ -216,20 +230,26 @@ def _data(contents: Contents) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _view(one: Explorer) -> dict[str, Any]:
-    weight = None if one.weight == one.n else one.weight  # the script then takes n
-    near = None if one.near is one.whole else json_ready(one.near)
-    return {**json_ready(one), "name": visible(one.name), "weight": weight, "near": near}
+def _view(explorer: Explorer) -> dict[str, Any]:
+    view: dict[str, Any] = json_ready(explorer)
+    view["name"] = visible(explorer.name)
+    if explorer.weight == explorer.n:  # the script then takes n
+        view["weight"] = None
+    if explorer.near is explorer.whole:
+        view["near"] = None
+    return view
 
 
 _INK = "#737f8f"
 _WATCH = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<html lang="en"><head><meta charset="utf-8">\
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title><style>{style}
 .watch {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); gap: 12px; }}
 .watch svg {{ width: 100%; height: auto; }}</style></head>
 <body><div class="top"><h1>{title}</h1><p class="sub">{about}</p></div><main>
-<section class="verdict {tone}"><p class="headline">{headline}</p><p class="certainty">{certainty}</p></section>
+<section class="verdict {tone}"><p class="headline">{headline}</p>\
+<p class="certainty">{certainty}</p></section>
 """
 
 
@@ -246,14 +266,19 @@ def watch_page(watch: Any) -> str:
         about=escape(f"{len(looks):,} looks, {looks[0]} to {looks[-1]}; {total(whole.n)} rows"),
         tone="miscalibrated" if watch.alarm else "no-evidence",
         headline=escape(_watch_headline(watch)),
-        certainty=f"An alarm rings at evidence {watch.alarm_at:.3g}. A calibrated model raises one in at most "
-        f"{100 * watch.alpha:.3g} % of all streams, however often one looks.",
+        certainty=(
+            f"An alarm rings at evidence {watch.alarm_at:.3g}. A calibrated model raises one in "
+            f"at most {100 * watch.alpha:.3g} % of all streams, however often one looks."
+        ),
     )
     parts = [head, "<h2>What to do</h2>", *(f"<p>{escape(text)}</p>" for text in _advice(watch))]
     caption = (
         "Evidence on a logarithmic scale, the line of the alarm and the estimated onset (dotted). "
     )
-    caption += "Bars: ordinary 95 % limits of the period alone; grey band: the shift, if constant, from all looks."
+    caption += (
+        "Bars: ordinary 95 % limits of the period alone; grey band: the shift, if constant, from "
+        "all looks."
+    )
     parts += [
         "<h2>Evidence, and how far each period was off</h2>",
         f'<div class="watch">{"".join(pictures)}</div>',
@@ -269,12 +294,14 @@ def _watch_headline(watch: Any) -> str:
         return "Still true, as far as these rows tell: no alarm."
     if not watch.direction:
         return "There was an alarm; by now the evidence has gone."
-    found = _off(watch)
-    where = (
-        f"{f' in {one.segment}' if one.segment else ''}: {one.direction}, since {one.since}"
-        for one in found[:3]
-    )
-    return f"No longer true{';'.join(where)}{f'; {len(found) - 3} more below' if len(found) > 3 else ''}."
+    wrong = _off(watch)
+    places = []
+    for series in wrong[:3]:
+        where = f" in {series.segment}" if series.segment else ""
+        places.append(f"{where}: {series.direction}, since {series.since}")
+    if len(wrong) > 3:
+        places.append(f" {len(wrong) - 3} more below")
+    return f"No longer true{';'.join(places)}."
 
 
 def _off(watch: Any) -> list[Any]:
@@ -282,16 +309,21 @@ def _off(watch: Any) -> list[Any]:
 
     Otherwise the segments of the alarm, or else the clearest.
     """
-    worst = max(watch.watched, key=lambda one: one.weight * one.evidence)
-    segments = [one for one in watch.alarms if one.segment]
-    return segments if segments and worst.segment else [worst]
+    worst = max(watch.watched, key=lambda watched: watched.weight * watched.evidence)
+    segments = [alarm for alarm in watch.alarms if alarm.segment]
+    if segments and worst.segment:
+        return segments
+    return [worst]
 
 
 def _advice(watch: Any) -> list[str]:
     """What the direction of the error asks for."""
     if not watch.alarm or not watch.direction:
         return ["Nothing. Go on looking as often as you like."]
-    refit = f"Fit a map on the rows since {watch.since} (`trueness fit`), apply it, then reset the watch."
+    refit = (
+        f"Fit a map on the rows since {watch.since} (`trueness fit`), apply it, then reset the "
+        "watch."
+    )
     first = _off(watch)[0]
     if first.segment:
         refit += (
@@ -299,9 +331,10 @@ def _advice(watch: Any) -> list[str]:
         )
     elif first.direction.startswith("events"):
         return [
-            "The events have become more or less frequent while the order of the scores may have stayed: "
-            "`tn.PriorCorrection` moves all scores to the new rate if the slope of the periods below is near 1.",
-            f"Otherwise: {refit[0].lower()}{refit[1:]}",
+            "The events have become more or less frequent while the order of the scores may have "
+            "stayed: `tn.PriorCorrection` moves all scores to the new rate if the slope of the "
+            "periods below is near 1.",
+            f"Otherwise: {uncapitalized(refit)}",
         ]
     if "contradict" in first.direction:
         return [
@@ -316,22 +349,18 @@ def _watch_table(watch: Any) -> Table:
         Column("segment", "segment", "name"),
         Column("n", "rows", "count"),
         Column("ratio", "O/E", "number"),
-    ]
-    columns += [
         Column("evidence", "evidence"),
         Column("since", "since"),
         Column("direction", "error"),
     ]
-    columns += [Column("listed", "alarm")] if any(one.segment for one in watch.alarms) else []
+    if any(alarm.segment for alarm in watch.alarms):
+        columns.append(Column("listed", "alarm"))
     lines = []
-    for one in watch.watched[1:]:
-        cells = {
-            "ratio": one.observed / one.expected if one.expected else math.nan,
-            "evidence": f"{one.evidence:.3g}",
-        }
-        cells |= {
-            "since": one.since if one.direction else "",
-            "listed": "alarm" if one.listed else "",
-        }
-        lines.append(one.to_dict() | cells)
+    for segment in watch.watched[1:]:
+        line = segment.to_dict()
+        line["ratio"] = segment.observed / segment.expected if segment.expected else math.nan
+        line["evidence"] = f"{segment.evidence:.3g}"
+        line["since"] = segment.since if segment.direction else ""
+        line["listed"] = "alarm" if segment.listed else ""
+        lines.append(line)
     return Table(columns, lines)

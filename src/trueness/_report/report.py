@@ -196,7 +196,7 @@ def report(
         Whether to compute confidence limits or noise floors of every measure, and the panel with
         its calibration curve. False is faster and keeps only what the verdict needs.
     seed : int or numpy.random.Generator, default 0
-        Seed of all random draws; a whole_seed supplies one.
+        Seed of all random draws; a generator supplies one.
     title : str, optional
         Heading of the page.
     source : str, optional
@@ -268,7 +268,8 @@ def report(
     >>> found = tn.report(data.y_true, data.y_prob)
     >>> found.verdicts
     {'scores': 'miscalibrated'}
-    >>> round(found.to_dict()["models"][0]["summary"]["ece"], 4) == round(tn.ece(data.y_true, data.y_prob), 4)
+    >>> reported = found.to_dict()["models"][0]["summary"]["ece"]
+    >>> round(reported, 4) == round(tn.ece(data.y_true, data.y_prob), 4)
     True
     """
     rows = row_options(
@@ -284,31 +285,30 @@ def report(
         percent,
         ignore_index,
     )
-    settings: Any = {"bins": bins, "level": level, "intervals": intervals, "seed": seed}
-    settings |= {"title": title, "progress": progress}
     origin = Provenance(_text("source", source), None, None, _day(date))
     events = _events(y_true)
     if events:
         if y_prob is not None or rows or rounded_to is not None:
             demand = "must be labels if scores or options of rows are passed"
             raise InputError("y_true", demand, "got Events, which hold theirs")
-        how: Any = {"by": by, "crossed": crossed, "cluster": cluster, "level": level, "seed": seed}
-        assessed = {
-            name: assess(one, bins=bins_of_events(one, bins), **how) for name, one in events.items()
-        }
+        models = {}
+        for name, named in events.items():
+            models[name] = assess(
+                named,
+                bins=bins_of_events(named, bins),
+                by=by,
+                crossed=crossed,
+                cluster=cluster,
+                level=level,
+                seed=seed,
+            )
         return report_assessments(
-            assessed, origin=origin, intervals=intervals, title=title, progress=progress
+            models, origin=origin, intervals=intervals, title=title, progress=progress
         )
+    has_options = rows or any(option is not None for option in (y_prob, by, cluster, rounded_to))
     models = _assessments(y_true)
     if models:
-        if (
-            y_prob is not None
-            or by is not None
-            or cluster is not None
-            or rounded_to is not None
-            or rows
-            or bins
-        ):
+        if has_options or bins:
             demand = "must be labels if scores or options of rows are passed"
             remedy = "An assessment has its rows, bins, level and seed."
             raise InputError("y_true", demand, "got an assessment", remedy=remedy)
@@ -318,22 +318,43 @@ def report(
             models, origin=origin, intervals=intervals, title=title, progress=progress
         )
     if isinstance(y_true, Parts | Accumulator):
-        if (
-            y_prob is not None
-            or by is not None
-            or cluster is not None
-            or rounded_to is not None
-            or rows
-        ):
-            demand = "must be labels if `y_prob`, `by`, `cluster`, `rounded_to` or an option of rows is passed"
+        if has_options:
+            demand = (
+                "must be labels if `y_prob`, `by`, `cluster`, `rounded_to` or an option of rows "
+                "is passed"
+            )
             got = f"got a {type(y_true).__name__}"
             remedy = "Sums stand in place of labels and scores."
             raise InputError("y_true", demand, got, remedy=remedy)
-        return report_sums(y_true, origin=origin, **settings)
+        return report_sums(
+            y_true,
+            origin=origin,
+            bins=bins,
+            level=level,
+            intervals=intervals,
+            seed=seed,
+            title=title,
+            progress=progress,
+        )
     label = getattr(y_true, "name", None)
-    origin = replace(origin, label=label if isinstance(label, str) else None)
-    asked: Any = {"by": by, "crossed": crossed, "cluster": cluster, "rounded_to": rounded_to}
-    return report_rows(y_true, y_prob, rows, origin=origin, **asked, **settings)
+    if isinstance(label, str):
+        origin = replace(origin, label=label)
+    return report_rows(
+        y_true,
+        y_prob,
+        rows,
+        by=by,
+        crossed=crossed,
+        cluster=cluster,
+        rounded_to=rounded_to,
+        origin=origin,
+        bins=bins,
+        level=level,
+        intervals=intervals,
+        seed=seed,
+        title=title,
+        progress=progress,
+    )
 
 
 def _events(y_true: Any) -> dict[str, Events]:
@@ -342,12 +363,12 @@ def _events(y_true: Any) -> dict[str, Events]:
         return {y_true.words: y_true}
     if not isinstance(y_true, Mapping):
         return {}
-    kinds = {type(one) for one in y_true.values()}
+    kinds = {type(value) for value in y_true.values()}
     if Events not in kinds:
         return {}
     if kinds != {Events}:
         raise InputError("y_true", "must hold Events only, or labels only", "got both")
-    return {str(name): one for name, one in y_true.items()}
+    return {str(name): value for name, value in y_true.items()}
 
 
 def bins_of_events(events: Events, bins: Any) -> Any:
@@ -360,52 +381,51 @@ def bins_of_events(events: Events, bins: Any) -> Any:
 def _assessments(y_true: Any) -> dict[str, Assessment]:
     """The assessments that were passed in place of labels, by name.
 
-    None if it is something else.
+    Empty if it is something else.
     """
     if isinstance(y_true, Assessment):
         return {y_true.asked.rows.labels.scores or "scores": y_true}
-    if isinstance(y_true, Mapping) and any(isinstance(one, Assessment) for one in y_true.values()):
-        odd = next((name for name, one in y_true.items() if not isinstance(one, Assessment)), None)
-        if odd is not None:
-            got = f"{odd!r} is a {type(y_true[odd]).__name__}"
-            raise InputError("y_true", "must hold assessments only, or labels only", got)
-        return {str(name): one for name, one in y_true.items()}
-    return {}
+    if not isinstance(y_true, Mapping):
+        return {}
+    odd = [name for name, value in y_true.items() if not isinstance(value, Assessment)]
+    if len(odd) == len(y_true):
+        return {}
+    if odd:
+        got = f"{odd[0]!r} is a {type(y_true[odd[0]]).__name__}"
+        raise InputError("y_true", "must hold assessments only, or labels only", got)
+    return {str(name): value for name, value in y_true.items()}
 
 
 def report_assessments(
     models: Mapping[str, Assessment], *, origin: Provenance, **settings: Any
 ) -> Report:
     """The report of models that are being assessed, from the records that they hold."""
-    asked = {name: one.asked for name, one in models.items()}
-    first = next(iter(asked.values()))
-    alike = {(one.level, one.seed, one.rule) for one in asked.values()}
+    by_model = {name: assessment.asked for name, assessment in models.items()}
+    first = next(iter(by_model.values()))
+    alike = {(asked.level, asked.seed, asked.rule) for asked in by_model.values()}
     if len(alike) > 1:
-        raise InputError(
-            "y_true",
-            "must hold assessments of one level, one seed and the same bins",
-            f"got {alike}",
-        )
+        demand = "must hold assessments of one level, one seed and the same bins"
+        raise InputError("y_true", demand, f"got {alike}")
     settings |= {"level": first.level, "seed": first.seed}
     if first.rows.given is not None:
         if len(models) > 1:
             raise InputError("y_true", "must be one assessment of sums", f"got {len(models)}")
         return report_sums(first.rows.given, origin=origin, bins=first.rule, **settings)
-    options, others = _checked(None, bins=first.rule, **settings)
-    require_same_labels(asked)
-    return _report_of(asked, options, origin, others)
+    options, rest = _checked(None, bins=first.rule, **settings)
+    require_same_labels(by_model)
+    return _report_of(by_model, options, origin, rest)
 
 
 def _report_of(
-    asked: dict[str, Asked],
+    by_model: dict[str, Asked],
     options: Options,
     origin: Provenance,
-    others: Mapping[str, Any],
+    rest: Mapping[str, Any],
     notes: Sequence[str] = (),
 ) -> Report:
     """The report of rows of which something is asked."""
-    subject = subject_of(asked)
-    first = next(iter(asked.values()))
+    subject = subject_of(by_model)
+    first = next(iter(by_model.values()))
     labels = first.rows.labels
     subject = replace(subject, notes=(*notes, *subject.notes))
     event = None if subject.event is None else str(subject.event)
@@ -425,9 +445,9 @@ def _report_of(
         other=other,
     )
     if subject.view == "multilabel":
-        each = first.ask("classes")
-        asked = {name: each[name.removeprefix("label ")] for name in subject.models}
-    return Report(compute_contents(subject, asked, options, origin, **others))
+        by_class = first.ask("classes")
+        by_model = {name: by_class[name.removeprefix("label ")] for name in subject.models}
+    return Report(compute_contents(subject, by_model, options, origin, **rest))
 
 
 def report_rows(
@@ -443,9 +463,9 @@ def report_rows(
     notes: Sequence[str] = (),
     **settings: Any,
 ) -> Report:
-    """The report of rows; `origin` says where they were read, `settings` are those of every report."""
-    options, others = _checked(None, **settings)
-    asked = asked_of_rows(
+    """The report of rows that were read from `origin`; `settings` are those of every report."""
+    options, rest = _checked(None, **settings)
+    by_model = asked_of_rows(
         y_true,
         y_prob,
         rows,
@@ -455,17 +475,17 @@ def report_rows(
         cluster=cluster,
         rounded_to=rounded_to,
     )
-    return _report_of(asked, options, origin, others, notes)
+    return _report_of(by_model, options, origin, rest, notes)
 
 
 def report_sums(
     sums: Any, *, origin: Provenance, notes: Sequence[str] = (), **settings: Any
 ) -> Report:
-    """The report of sums; `origin` says where they were read, `settings` are those of every report."""
-    options, others = _checked(kept_bins(sums), **settings)
+    """The report of sums that were read from `origin`; `settings` are those of every report."""
+    options, rest = _checked(kept_bins(sums), **settings)
     subject = read_sums(sums, options.rule, notes)
-    asked = asked_of_sums(subject, options)
-    return Report(compute_contents(subject, asked, options, origin, **others))
+    by_model = asked_of_sums(subject, options)
+    return Report(compute_contents(subject, by_model, options, origin, **rest))
 
 
 def _checked(
@@ -480,48 +500,55 @@ def _checked(
     **series: Any,
 ) -> tuple[Options, dict[str, Any]]:
     """The options of every number, and what else `compute_contents` takes."""
-    rule = blind_to_labels(as_rule((own_bins or 10) if bins is None else bins))
+    if bins is None:
+        bins = own_bins or 10
+    rule = blind_to_labels(as_rule(bins))
     if rule.n_requested > MOST_BINS:
-        raise InputError(
-            "bins", f"must be at most {MOST_BINS:,} for a report", f"got {rule.n_requested:,}"
-        )
+        demand = f"must be at most {MOST_BINS:,} for a report"
+        raise InputError("bins", demand, f"got {rule.n_requested:,}")
     checked = checked_level(level)
     check_drawn_level(checked, "a report")
     if not isinstance(intervals, bool | np.bool_):
         raise InputError("intervals", "must be True or False", f"got {intervals!r}")
-    others = {
+    rest = {
         "title": _text("title", title),
         "progress": reporter(progress),
         "files": None,
         "series": None,
+        "confidences": None,
+        "judge": None,
     }
-    others["confidences"] = None
-    others["judge"] = None
-    return Options(rule, checked, whole_seed(seed), bool(intervals)), others | series
+    return Options(rule, checked, whole_seed(seed), bool(intervals)), rest | series
 
 
 def _fit_arguments(subject: Subject, *, named: bool) -> str:
     """What the calibrators that were tried take in `fit`, as Python."""
-    event = subject.event.item() if isinstance(subject.event, np.generic) else subject.event
     if subject.first.two_columns:
-        column = "[:, 1]"
+        arguments = "y_prob[:, 1], y_true"
     elif subject.view == "multilabel":
-        column = "[:, label]"
+        arguments = "y_prob[:, label], y_true[:, label]"
     else:
-        column = ""
-    typed = [f"y_prob{column}", f"y_true{column if subject.view == 'multilabel' else ''}"]
-    typed += [] if event is None or event == 1 else [f"pos_label={event!r}"]
-    typed += ["labels=labels"] if event is None and named else []
-    return ", ".join(
-        [*typed, "sample_weight=sample_weight"] if subject.first.weights != "none" else typed
-    )
+        arguments = "y_prob, y_true"
+    event = subject.event
+    if isinstance(event, np.generic):
+        event = event.item()
+    if event is not None and event != 1:
+        arguments += f", pos_label={event!r}"
+    if event is None and named:
+        arguments += ", labels=labels"
+    if subject.first.weights != "none":
+        arguments += ", sample_weight=sample_weight"
+    return arguments
 
 
 def today() -> str:
     """The date of the report; reproducible builds set the environment variable."""
     seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
-    now = datetime.datetime.now().astimezone()
-    return f"{datetime.datetime.fromtimestamp(int(seconds), datetime.UTC) if seconds.isdecimal() else now:%Y-%m-%d}"
+    if seconds.isdecimal():
+        now = datetime.datetime.fromtimestamp(int(seconds), datetime.UTC)
+    else:
+        now = datetime.datetime.now().astimezone()
+    return f"{now:%Y-%m-%d}"
 
 
 def _day(date: Any) -> str:

@@ -12,29 +12,29 @@ from trueness.results._first_screen import Answer
 
 
 def answers_on_statement(verdict: Verdict, usual: Mapping[str, Answer]) -> dict[str, Answer]:
-    """How often outcomes are where they were stated to be; empty for anything but intervals and quantiles.
+    """How often outcomes are where they were stated to be.
 
-    The numbers of the usual answers are kept.
+    Empty for anything but intervals and quantiles. The numbers of the usual answers are kept.
     """
     statement = verdict.statement
     if statement is None or statement.coverage is None:
         return {}
     covered = statement.coverage
     if statement.kind == "interval":
-        found = {
+        answers = {
             "how_far": _how_far_of_interval(covered),
             "where": _where_of_interval(verdict, covered),
             "cost": _cost_of_interval(covered),
         }
     else:
-        found = {
+        answers = {
             "how_far": _how_far_of_quantiles(covered),
             "where": _where_of_quantiles(covered),
             "cost": Answer("What does it cost?", "Not measured here", "", {}),
         }
     return {
         name: replace(answer, numbers={**usual[name].numbers, **answer.numbers})
-        for name, answer in found.items()
+        for name, answer in answers.items()
     }
 
 

@@ -1,4 +1,4 @@
-"""`Accumulator`: running sums of batches of rows, and the position of the last batch in its stream."""
+"""`Accumulator`: running sums of batches of rows, and the last batch's position in its stream."""
 
 from __future__ import annotations
 
@@ -124,7 +124,10 @@ class Accumulator:
         self.by: group_keys.By = group_keys.checked_by(by)
         """What the groups are, such as "day"; several columns are a tuple."""
         if by is not None and missing == "drop":
-            demand = "`missing='drop'` cannot be combined with `by`: the group of a dropped row would be lost"
+            demand = (
+                "`missing='drop'` cannot be combined with `by`: the group of a dropped row would "
+                "be lost"
+            )
             raise InputError("", demand, remedy="Leave such rows out first.")
         if about is not None and not isinstance(about, Mapping):
             raise InputError("about", "must be a dict, or None", f"got {reprlib.repr(about)}")
@@ -169,7 +172,8 @@ class Accumulator:
         """The sums of each group, in any order."""
         if self._waiting is not None:
             earlier: Any = self._settled
-            self._sums = self._waiting.added_to(earlier)  # type: ignore[assignment]  # all are sketches
+            # All sums that wait are sketches.
+            self._sums = self._waiting.added_to(earlier)  # type: ignore[assignment]
         return self._settled
 
     @_sums.setter
@@ -231,11 +235,9 @@ class Accumulator:
             raise InputError(
                 "position", demand, f"the last one is {reprlib.repr(self.position)}", remedy=remedy
             )
-        options: Any = (
-            self._options
-            if sample_weight is None
-            else {**self._options, "sample_weight": sample_weight}
-        )
+        options: Any = self._options
+        if sample_weight is not None:
+            options = {**options, "sample_weight": sample_weight}
         sample, kind = sample_and_kind(
             y_true, y_prob, options, allow_none_left=True, is_part=True, keep_logits=True
         )
@@ -249,12 +251,12 @@ class Accumulator:
         clusters = (
             None if cluster is None else read_clusters(y_true, cluster, sample, self.buckets, kind)
         )
-        found: list[Any] = [(None, np.arange(sample.n))]
+        groups: list[Any] = [(None, np.arange(sample.n))]
         if group is not None:
-            found = group_keys.rows_by_group(group, sample.n, self.by)
-        waiting = self._waiting_with(sample, found, clusters)
+            groups = group_keys.rows_by_group(group, sample.n, self.by)
+        waiting = self._waiting_with(sample, groups, clusters)
         if waiting is None:
-            self._sums = self._with(self._pieces(sample, kind, found, clusters))
+            self._sums = self._with(self._pieces(sample, kind, groups, clusters))
         else:
             self._waiting = waiting
         self._other_label = other
@@ -287,10 +289,12 @@ class Accumulator:
         if sample.p.ndim == 2 or not learns or sample.y.all():
             return self._other_label
         first = int(np.argmin(sample.y))
-        label = column(y_true, "y_true").values[
-            first if sample.rows is None else sample.rows[first]
-        ]
-        label = store.json_ready(label.item() if isinstance(label, np.generic) else label, "y_true")
+        if sample.rows is not None:
+            first = sample.rows[first]
+        label = column(y_true, "y_true").values[first]
+        if isinstance(label, np.generic):
+            label = label.item()
+        label = store.json_ready(label, "y_true")
         self._refuse_third_label(label, "this batch")
         if self._other_label is None:
             return label
@@ -305,7 +309,10 @@ class Accumulator:
     def _waiting_with(
         self, sample: Sample, groups: list[tuple[Group, Ints]], clusters: RowClusters | None
     ) -> WaitingRows | None:
-        """The rows that wait, with those of a batch; None if its groups and buckets are added one by one."""
+        """The rows that wait, with those of a batch.
+
+        None if its groups and buckets are added one by one.
+        """
         n_places = len(groups) * (self.buckets or 1)
         if self.bins != "sketch" or sample.w is not None or sample.p.ndim > 1:
             return None
@@ -385,7 +392,10 @@ class Accumulator:
         return sum(sums.n for sums in self._sums.values())
 
     def compute(self, measure: Callable[..., Any], **options: Any) -> Any:
-        """Compute a measure of all rows so far (approximately, from a sketch), or your own function of sums."""
+        """Compute a measure of all rows so far, or your own function of sums.
+
+        From a sketch, the measure is approximate.
+        """
         return measure(self.total, **options)
 
     def compute_by(self, measure: Callable[..., Any], **options: Any) -> dict[Group, Any]:
@@ -393,7 +403,7 @@ class Accumulator:
         return {key: measure(sums, **options) for key, sums in self.groups.items()}
 
     def merge(self, other: Accumulator | Sums | Mapping[Any, Sums]) -> None:
-        """Add the rows of another accumulator, or sums computed elsewhere, such as by :func:`trueness.scan`.
+        """Add the rows of another accumulator, or sums such as those of :func:`trueness.scan`.
 
         The position does not change: only the caller knows the position in each stream.
 
@@ -437,7 +447,7 @@ class Accumulator:
         self._sums = group_keys.without_small(self._sums, min_rows)
 
     def _read(self, other: Any) -> tuple[dict[Group, Sums], Any]:
-        """The sums of each group of what is to be merged or subtracted, and the label beside `pos_label`."""
+        """The sums of each group to be merged or subtracted, and the label beside `pos_label`."""
         if isinstance(other, Accumulator):
             self._refuse_other_settings(other)
             pieces = other._sums
@@ -473,8 +483,9 @@ class Accumulator:
                 wanted = f"a {kept.__name__}"
             else:
                 wanted = f"a dict of {kept.__name__} by {self.by}"
-            held = sorted({type(sums).__name__ for sums in by_key.values()}) if by_group else ()
-            got = type(other).__name__ + (f" of {', '.join(held)}" if held else "")
+            got = type(other).__name__
+            if by_group and by_key:
+                got += f" of {', '.join(sorted({type(sums).__name__ for sums in by_key.values()}))}"
             raise InputError("other", f"must be an Accumulator or {wanted}", f"got {got}")
         for sums in by_key.values():
             self._refuse_other_sums(sums)
@@ -517,7 +528,10 @@ class Accumulator:
         self.position = None
 
     def to_bytes(self) -> bytes:
-        """Everything as compact bytes, identical for the same unweighted rows in any order and partition."""
+        """Everything as compact bytes.
+
+        Identical for the same unweighted rows in any order and partition.
+        """
         for name in ("about", "position"):
             store.json_ready(getattr(self, name), name)
         state = {
@@ -579,7 +593,9 @@ class Accumulator:
         return self._with(named.items())
 
     def save(self, path: str | Path) -> None:
-        """Write sums and position to a file in one step: whatever happens, the file is the old one or the new one.
+        """Write sums and position to a file in one step.
+
+        Whatever happens, the file is the old one or the new one.
 
         The last writer wins: give each process a file of its own, and merge them.
         """
@@ -598,7 +614,10 @@ class Accumulator:
 
 
 def _precedes(a: Any, b: Any) -> bool:
-    """Whether two positions are numbers, or times as ISO text, of which the first is smaller, or is the second time."""
+    """Whether the first position precedes the second.
+
+    It is a smaller number, or as ISO text a time that is not later.
+    """
     try:
         times = isinstance(a, str) and isinstance(b, str) and a != b
         times = times and datetime.fromisoformat(a) <= datetime.fromisoformat(b)
@@ -626,7 +645,8 @@ def _json_bins(bins: Any) -> Any:
 
 def _rows_of_group(sample: Sample, key: Group, positions: Ints) -> Sample:
     """The rows of a group, whose weights must be fit to be squared, as those of all are."""
-    members = sample.at(positions, None if sample.w is None else sample.w[positions])
+    w = None if sample.w is None else sample.w[positions]
+    members = sample.at(positions, w)
     if members.w is not None:
         with in_context(f"Group {key!r}"):
             check_weights(members.w, members.rows, allow_zeros=True)

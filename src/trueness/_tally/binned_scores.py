@@ -72,17 +72,25 @@ def checked_k(k: int | None) -> int:
 
 
 def default_cells(n: float, k: int, classes: int | None, smoothness: float = 1.0) -> int:
-    """Cells per axis for an error of smoothness s: max(2, round(n^{2/(4s + d)})), with d dimensions of the scores."""
+    """Cells per axis for an error of smoothness s: max(2, round(n^{2/(4s + d)})).
+
+    d is the number of dimensions of the scores.
+    """
     d = 1 if classes is None else min(k, classes - 1)
     cells = max(2, round(math.pow(n, 2 / (4 * smoothness + d))))
     if cells > MOST_BINS and smoothness < 1:
-        demand = f"must be larger for {n:,.0f} rows: it makes {cells:,} bins, and {MOST_BINS:,} are the limit"
+        demand = (
+            f"must be larger for {n:,.0f} rows: it makes {cells:,} bins, and {MOST_BINS:,} are the "
+            "limit"
+        )
         raise InputError("smoothness", demand, f"got {smoothness!r}")
     return min(cells, MOST_BINS)
 
 
 def default_rule(cells: Cells, n: float, power: float = 0.4) -> BinRule:
-    """The default cells of the l2 error of n rows: n^power of equal mass, cut at the edges of n^0.4 of equal width.
+    """The default cells of the l2 error of n rows.
+
+    n^power cells of equal mass are cut at the edges of n^0.4 cells of equal width.
 
     At most twice as many distinct scores as cells, with two rows each on average, are cells of
     their own.
@@ -131,7 +139,10 @@ def cells_per_axis(bins: BinsLike) -> int:
 def of_cells(cells: Cells, rule: BinRule, classes: int | None) -> BinnedScores:
     """One score per row: the cells of a tally, in the bins of a rule."""
     if not cells.whole:
-        demand = "must be whole numbers that sum to less than 2³⁵ (3·10¹⁰): a weight of 2 counts the row twice"
+        demand = (
+            "must be whole numbers that sum to less than 2³⁵ (3·10¹⁰): a weight of 2 counts the "
+            "row twice"
+        )
         raise InputError(
             "sample_weight", demand, remedy="For other weights use `weight_type='importance'`."
         )
@@ -145,7 +156,9 @@ def of_cells(cells: Cells, rule: BinRule, classes: int | None) -> BinnedScores:
 def bins_in_words(rule: BinRule, filled: int) -> str:
     """Description of the bins, and how many of them have rows."""
     bins = "bin" if filled == 1 else "bins"
-    return f"{rule!r}: {filled:,} {bins}" + ("" if filled == rule.n_requested else " with rows")
+    if filled == rule.n_requested:
+        return f"{rule!r}: {filled:,} {bins}"
+    return f"{rule!r}: {filled:,} {bins} with rows"
 
 
 def near_ties(scores: BinnedScores, angle: float) -> BinnedScores:
@@ -188,7 +201,10 @@ def _step(z: Floats, angle: float) -> Ints:
 
 
 def _where_steps_begin(z: Floats, angle: float) -> Ints:
-    """The first of the ascending scores in each step but the first, by bisection: few angles are computed."""
+    """The first of the ascending scores in each step but the first.
+
+    By bisection, so that few angles are computed.
+    """
     steps = np.arange(_step(z[-1:], angle).item()) + 1  # the last score has reached them all
     low = np.zeros(steps.size, dtype=np.int64)
     high = np.full(steps.size, z.size - 1)
@@ -246,7 +262,8 @@ def of_matrix(sample: Sample, k: int, bins: int | None, smoothness: float = 1.0)
     cell = np.take(cell, order)
     z = np.take(z, order, axis=0)
     hits = np.take(hits, order, axis=0)
-    count = count if sample.w is None else count[order]
+    if sample.w is not None:
+        count = count[order]
     first = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]])).astype(np.int64)
     shape = (
         f"simplices of equal volume, {m} per edge" if k == classes else f"cubes, {m} cells per axis"
@@ -301,7 +318,7 @@ def _simplices(z: Floats, m: int) -> Ints:
 
 
 def _numbered(digits: list[Any]) -> Ints:
-    """A number for each combination of digits that occurs, the same for equal ones, in the order of the digits."""
+    """A number for each combination of digits that occurs, in the order of the digits."""
     key = np.zeros(len(digits[0]), dtype=np.int64)
     span = 1
     for digit in digits:
@@ -320,6 +337,7 @@ def bin_numbers(top: Sample, rule: BinRule, cells: Cells | None = None) -> Ints:
 
     `cells` are the sums of the rows, if known.
     """
-    cells = cells_of_rows(top) if cells is None else cells
+    if cells is None:
+        cells = cells_of_rows(top)
     lowest = cells.score[bin_starts(cells, rule)]
     return np.searchsorted(lowest, np.asarray(top.p, dtype=np.float64), side="right") - 1

@@ -146,7 +146,10 @@ class Bins:
 
     @property
     def squares(self) -> Floats:
-        """Σw²; for whole-number weights the weights themselves, since a row of weight 2 is two rows."""
+        """Σw².
+
+        For whole-number weights the weights themselves, since a row of weight 2 is two rows.
+        """
         return self.columns[:, _W if self.whole else _W2]
 
     @property
@@ -176,7 +179,10 @@ class Bins:
 
     @property
     def columns(self) -> Floats:
-        """All sums as floats, of shape (B, 6): Σw, Σw², Σwy, Σwp, Σwp² (0 without moments), Σwyp."""
+        """All sums as floats, of shape (B, 6): Σw, Σw², Σwy, Σwp, Σwp², Σwyp.
+
+        Σwp² is 0 without moments.
+        """
         if self._columns is None:
             assert self.table is not None
             self._columns = _kernels.float_sums(np.ascontiguousarray(self.table))

@@ -1,4 +1,4 @@
-"""Sums per bucket of clusters: rows that may depend on each other stay together, so that sums can be judged too.
+"""Sums per bucket of clusters: dependent rows stay together, so that sums can be judged too.
 
 A cluster (a user, a patient, a prompt) belongs to one bucket, wherever and whenever it is summed:
 the first byte of the MD5 digest of its name as UTF-8 text, modulo the number of buckets. A whole
@@ -28,24 +28,30 @@ MISSING = -1  # the bucket of a cluster without a name
 Part = TypeVar("Part", bound=Any)
 
 
+def _sum_of_parts(part: Any, other: Any) -> Any:
+    """The sum; a part without rows is not added."""
+    if not part.totals.rows:
+        return other
+    if not other.totals.rows:
+        return part
+    return part + other
+
+
 class Buckets(NamedTuple, Generic[Part]):
     """The sums of each bucket, in order."""
 
     parts: tuple[Part, ...]
-    largest: (
-        int  # rows of the largest cluster, or more: sums do not show whether they share a cluster
-    )
+    # Rows of the largest cluster, or more: sums do not show whether they share a cluster.
+    largest: int
 
-    def __add__(self, other: "Buckets[Part]") -> "Buckets[Part]":  # type: ignore[override]  # not a tuple's
+    # Unlike a tuple's, it adds the parts.
+    def __add__(self, other: "Buckets[Part]") -> "Buckets[Part]":  # type: ignore[override]
         if len(self.parts) != len(other.parts):
             got = f"got {len(self.parts)} and {len(other.parts)}"
             raise InputError(
                 "buckets", "must be the same in sums that are added or subtracted", got
             )
-        pairs = zip(self.parts, other.parts, strict=True)
-        parts = tuple(
-            b if not a.totals.rows else a if not b.totals.rows else a + b for a, b in pairs
-        )
+        parts = tuple(map(_sum_of_parts, self.parts, other.parts))
         return Buckets(parts, min(self.largest + other.largest, fullest(parts)))
 
     def map(self, change: Callable[[Part], Any]) -> "Buckets[Any]":
@@ -112,7 +118,8 @@ def buckets_of(start: Ints, text: NDArray[np.uint8], buckets: int) -> Ints:
 
 def _md5() -> Any:
     try:
-        from _md5 import md5  # type: ignore[import-not-found]  # twice as fast on short names as hashlib's
+        # Twice as fast on short names as hashlib's.
+        from _md5 import md5  # type: ignore[import-not-found]
     except ImportError:
         from hashlib import md5
     return md5
@@ -144,7 +151,10 @@ class Hashed:
         elif name is None:
             self.known[name] = MISSING
         else:
-            demand = f"{self.argument} must hold text or whole numbers, whose buckets are the same everywhere"
+            demand = (
+                f"{self.argument} must hold text or whole numbers, whose buckets are the same "
+                "everywhere"
+            )
             raise InputError(
                 "", demand, f"got {name!r} ({type(name).__name__})", remedy="Write names as text."
             )

@@ -40,7 +40,7 @@ class Totals(NamedTuple):
 
 
 class Cells:
-    """The sums of the rows that share a score: rows of positive weight (`count`), Σw, Σwy, Σw² and Σw²y.
+    """Sums of the rows that share a score: rows of positive weight (`count`), Σw, Σwy, Σw², Σw²y.
 
     If all weights are whole numbers that sum to less than 2³⁵, the sums are int64 and exact; else
     they are float64. Rows without weights have weight 1, however many they are, and then `squares`
@@ -85,7 +85,7 @@ class Cells:
 
     @property
     def whole(self) -> bool:
-        """Whether every weight is known to be a whole number, so that a weight of 2 counts the row twice."""
+        """Whether every weight is known to be a whole number, which counts rows."""
         return self.weight.dtype.kind == "i"
 
     @property
@@ -105,12 +105,18 @@ class Cells:
         return self._totals
 
     def at_means(self) -> "Cells":
-        """Themselves: the rows of a cell share a score, as those of a bin or of a sketch need not."""
+        """The cells themselves.
+
+        The rows of a cell share a score, as those of a bin or of a sketch need not.
+        """
         return self
 
     @property
     def square_sums(self) -> tuple[Floats, Floats]:
-        """Σw² and Σw²y. A whole weight of 2 counts the row twice, and 1² + 1² is the weight itself."""
+        """Σw² and Σw²y.
+
+        A whole weight of 2 counts the row twice, and 1² + 1² is the weight itself.
+        """
         if self.whole or self.squares is None or self.event_squares is None:
             return self.weight.astype(np.float64), self.events.astype(np.float64)
         return self.squares, self.event_squares
@@ -153,7 +159,10 @@ class Cells:
         return Cells(score[first], check_row_total(count), *sums).settled()
 
     def settled(self) -> "Cells":
-        """The same sums as one pass over the rows has them: floats, where whole weights sum to too much."""
+        """The same sums as one pass over the rows has them.
+
+        They are floats where whole weights sum to too much.
+        """
         if self.squares is None or not self.whole or self.weight.sum() < MOST_WHOLE:
             return self
         return self.as_floats()
@@ -191,7 +200,7 @@ _COLUMNS = ("score", "count", "weight", "events", "squares", "event_squares")
 
 
 def segment_sums(values: Numbers, starts: Ints) -> Numbers:
-    """Sums of consecutive segments that begin at `starts` (strictly increasing) and cover all values.
+    """Sums of consecutive segments that begin at `starts` (ascending) and cover all values.
 
     Integers are exact. Floats are added in runs of 512 and the runs then added,
     so that the error grows with the square root of the length, not with the length.
@@ -208,7 +217,10 @@ def score_sums(cells: Cells, starts: Ints) -> Floats:
 
 
 def product_sums(product: Callable[[slice], Floats], size: int, starts: Ints) -> Floats:
-    """Sums of consecutive segments of a product of columns, which is never made for all cells at once."""
+    """Sums of consecutive segments of a product of columns.
+
+    The product is never made for all cells at once.
+    """
     if size <= _RUN:
         return np.asarray(np.add.reduceat(product(slice(0, size)), starts))
     runs = np.union1d(np.arange(0, size, _RUN), starts)
@@ -222,7 +234,7 @@ def product_sums(product: Callable[[slice], Floats], size: int, starts: Ints) ->
 def pool_cells(
     cells: Cells, most: int = 4096, starts: Ints | None = None, *, ends: int = 0
 ) -> Cells:
-    """Merge neighbouring cells into at most `most` of about equal weight, each at the mean of its scores.
+    """Merge neighbouring cells into at most `most` of about equal weight, at their mean scores.
 
     Counts, weights and events are exact, and Σwp is kept up to rounding. Up to `most` cells are
     returned unchanged. Scores of exactly 0 and 1 are merged like any others: a caller that needs

@@ -16,7 +16,9 @@ from trueness._tally.row_sums import cells_of_rows
 from trueness.errors import FewClustersWarning, InputError, warn
 from trueness.typing import Floats, Ints
 
-FEW_CLUSTERS = 20  # with fewer clusters of equal size, tests at 0.1 rejected 0.2 of calibrated data sets in simulations
+# With fewer clusters of equal size, tests at 0.1 rejected 0.2 of calibrated data sets in
+# simulations.
+FEW_CLUSTERS = 20
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,9 @@ def warn_few_clusters(cluster: Ints, weight: Floats | None, what: str = "cluster
     if effective < FEW_CLUSTERS:
         worth = f"{effective:.1f} of equal {'size' if weight is None else 'weight'}"
         warn(
-            f"There are {int(cluster.max()) + 1:,} {what}, worth {worth}. Below {FEW_CLUSTERS} the level may not be "
-            "kept: for rare events, tests at 0.1 rejected 0.22 of calibrated data sets in simulations.",
+            f"There are {int(cluster.max()) + 1:,} {what}, worth {worth}. Below {FEW_CLUSTERS} the "
+            "level may not be kept: for rare events, tests at 0.1 rejected 0.22 of calibrated data "
+            "sets in simulations.",
             FewClustersWarning,
         )
 
@@ -124,11 +127,10 @@ def order_by_content(P: NDArray[Any], w: Floats | None = None) -> tuple[Ints, In
     the unit. Digits after the twelfth decide between equals only: the same scores may have been
     computed in two ways.
     """
-    heavy: Any = (
-        0
-        if w is None
-        else mix_bits(np.unique(w, return_inverse=True)[1].reshape(-1).astype(np.uint64))
-    )
+    heavy: Any = 0
+    if w is not None:
+        rank = np.unique(w, return_inverse=True)[1].reshape(-1)
+        heavy = mix_bits(rank.astype(np.uint64))
     step = max(1, (1 << 18) // P.shape[1])
     blocks = [slice(i, i + step) for i in range(0, len(P), step)]
 
@@ -166,7 +168,7 @@ def rank_by_sum(code: Ints, values: NDArray[np.uint64]) -> Ints:
 
 
 def codes_by_content(top: Sample, cluster: Ints) -> Ints:
-    """Number the clusters by their content, so that results for a seed do not depend on cluster names.
+    """Number clusters by their content, so that results for a seed do not depend on names.
 
     Of weights the order counts, not the unit. Clusters of equal content may be swapped.
     """

@@ -70,9 +70,8 @@ class Evidence:
     asked: bool = False  # whether the view of a matrix was asked for, so that every question has it
     notes: tuple[str, ...] = ()  # what was decided about the rows, in sentences
     events: Events | None = None  # the statements that took the place of labels and scores
-    memory: dict[Any, Any] = field(
-        default_factory=dict, repr=False, compare=False
-    )  # shared by several questions
+    # Shared by several questions.
+    memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -201,7 +200,7 @@ class Evidence:
         }
 
     def seen_as(self, view: View, two_columns: TwoColumns = "binary") -> "Evidence":
-        """The same rows of a matrix as another question reads them: every class, or the largest score of each row.
+        """The rows of a matrix as another question reads them: all classes, or the top one.
 
         Two columns are the binary problem of the second, unless they are to be kept or the top
         label was asked for. Sums, vectors of scores and several labels have one view only.
@@ -308,7 +307,10 @@ class Evidence:
         return self.tally
 
     def binned(self, bins: BinsLike | BySize, *, moments: bool = True) -> Binned:
-        """The sums per bin. Rows in bins of fixed edges are not sorted, unless their tally is there already."""
+        """The sums per bin.
+
+        Rows in bins of fixed edges are not sorted, unless their tally is there already.
+        """
         rule = rule_for(bins, self.weight)
         own_sums = self.given if self.given is not None else self.__dict__.get("sums")
         if own_sums is None and self.weights == "whole":
@@ -331,7 +333,9 @@ class Evidence:
     @property
     def parts(self) -> tuple[Cells, ...] | tuple[Bins, ...]:
         """The sums of one score of each row, or of each class."""
-        return self.sums.parts if self.tally is None else self.tally.parts  # type: ignore[return-value]  # no sketch
+        if self.tally is not None:
+            return self.tally.parts
+        return self.sums.parts  # type: ignore[return-value]  # no sketch
 
     @property
     def one(self) -> Cells | Bins | None:
@@ -348,7 +352,10 @@ class Evidence:
 
     @cached_property
     def sample(self) -> Sample:
-        """One score per row: the scores of the binary problem, or the largest of each row and whether it was right."""
+        """One score per row.
+
+        The scores of the binary problem, or the largest of each row and whether it was right.
+        """
         rows = self.need_rows("This needs the rows")
         if rows.p.ndim == 1:
             return rows
@@ -387,9 +394,8 @@ class Evidence:
         """
         rows = self.rows
         if rows is not None and self._summed_by_class:
-            parts: Any = ClassParts(
-                rows, cells_of_rows
-            )  # a sequence that is summed when it is read, for a tuple
+            # A sequence that is summed when it is read, for a tuple.
+            parts: Any = ClassParts(rows, cells_of_rows)
             return Tally("classwise", parts, rows.classes)
         if self.view in EACH_ROW and self.tally is not None:
             return self.tally
@@ -399,7 +405,7 @@ class Evidence:
 
     @property
     def _summed_by_class(self) -> bool:
-        """Whether a matrix is so large that its classes are summed one after another, each when it is read."""
+        """Whether a matrix is so large that its classes are summed one by one, when read."""
         rows = self.rows
         if (
             rows is None
@@ -420,7 +426,7 @@ class Evidence:
         return replace(self, view="classwise", given=class_sums, memory=self._warned)
 
     def each_class(self) -> "Iterator[tuple[Any, Evidence]]":
-        """Every class against the rest, or every label, as a binary problem of the same rows or sums."""
+        """Each class against the rest, or each label, as a binary problem of the same data."""
         if self.rows is None and self.view == "multilabel":
             sums: Any = self.given
             for name, part in zip(sums.classes, sums.parts, strict=True):
@@ -430,8 +436,10 @@ class Evidence:
         tally = self.classwise
         assert tally is not None
         self.warn_one_class()
-        large = isinstance(tally.parts, ClassParts)
-        samples = ClassParts(rows, _same) if large else parts_of(rows, tally.kind, _same)  # type: ignore[arg-type]  # of a matrix
+        if isinstance(tally.parts, ClassParts):
+            samples: Any = ClassParts(rows, _same)
+        else:
+            samples = parts_of(rows, tally.kind, _same)  # type: ignore[arg-type]  # of a matrix
         for label, part, class_rows in zip(tally.classes or (), tally.parts, samples, strict=True):
             class_tally = Tally("binary", (part,)) if self.cluster is None else None
             yield (
@@ -456,7 +464,9 @@ class Evidence:
 
     @cached_property
     def weights(self) -> Literal["none", "whole", "fractional"]:
-        """Whether rows have weights, and whether these are whole numbers that count rows, as in `Cells`.
+        """Whether rows have weights, and whether these are whole numbers that count rows.
+
+        As in `Cells`.
 
         They then sum to less than 2³⁵; all others are sampling weights.
         """
@@ -524,7 +534,9 @@ class Evidence:
     @property
     def classes(self) -> tuple[Any, ...] | None:
         """The classes of a matrix in column order."""
-        return self.rows.classes if self.rows is not None else self.given.classes  # type: ignore[union-attr]  # as above
+        if self.rows is not None:
+            return self.rows.classes
+        return self.given.classes  # type: ignore[union-attr]  # sums, if there are no rows
 
     @property
     def cells_at_means(self) -> tuple[Cells, ...]:
@@ -559,7 +571,10 @@ class Evidence:
             raise counts_needed(self.weight_type)
         if self.view == "multilabel":
             demand = f"must not be 'multilabel' for {what.removesuffix(' of a matrix')}"
-            remedy = "Pass a column of labels and of scores at a time; `estimate` and `report` take all of them."
+            remedy = (
+                "Pass a column of labels and of scores at a time; `estimate` and `report` take "
+                "all of them."
+            )
             raise InputError("kind", demand, "each label is a problem of its own", remedy=remedy)
         if self.view not in ("binary", "confidence"):
             remedy = "For one class against the rest pass its column as a vector."
@@ -620,9 +635,8 @@ class Evidence:
         if buckets is not None and self.rows is None:
             self.warn_one_class(self.given)
             top, bucket = buckets.cells()
-            codes_of_rows: Ints | None = np.unique(bucket, return_inverse=True)[1].reshape(
-                -1
-            )  # some may have no rows
+            # Some buckets may have no rows.
+            codes_of_rows: Ints | None = np.unique(bucket, return_inverse=True)[1].reshape(-1)
             if bucket.size and (bucket == bucket[0]).all():
                 got = f"all {self.sums.n:,} rows are in one, so their variation is unknown"
                 raise InputError("", "The clusters of sums must fall into at least 2 buckets", got)
@@ -632,15 +646,17 @@ class Evidence:
             codes_of_rows = expanded.cluster
             self.warn_one_class()
             cells_of_rows(top)  # checks every value
-        codes = codes_by_content(
-            top, np.arange(top.y.size) if codes_of_rows is None else codes_of_rows
-        )
-        w = top.w
-        order = np.lexsort((top.y, top.p, codes) if w is None else (w, top.y, top.p, codes))
+        if codes_of_rows is None:
+            codes_of_rows = np.arange(top.y.size)
+        codes = codes_by_content(top, codes_of_rows)
+        if top.w is None:
+            order = np.lexsort((top.y, top.p, codes))
+            ordered = top.at(order, None)
+        else:
+            order = np.lexsort((top.w, top.y, top.p, codes))
+            ordered = top.at(order, top.w[order])
         counts = buckets is not None and self.whole
-        clustered_rows = ClusteredRows(
-            top.at(order, None if w is None else w[order]), codes[order], counts
-        )
+        clustered_rows = ClusteredRows(ordered, codes[order], counts)
         if self.cluster is None:
             what = "rows by `sample_weight`"
         elif buckets is None:

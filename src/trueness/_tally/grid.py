@@ -1,4 +1,4 @@
-"""`GridCells`: the sums of the rows in each cell of a fixed grid, and the pass over the rows that makes them."""
+"""`GridCells`: sums of the rows in each cell of a fixed grid, and the pass that makes them."""
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
@@ -205,7 +205,10 @@ class GridCells:
         return cls(cell[first], count, np.column_stack(extremes), table, None, None)
 
     def settled(self) -> "GridCells":
-        """The same sums as one pass over the rows has them: floats, where whole weights sum to too much."""
+        """The same sums as one pass over the rows has them.
+
+        They are floats where whole weights sum to too much.
+        """
         within = self.squares is None or self.table is None or self.weight.sum() < MOST_WHOLE
         if within:
             return self
@@ -248,7 +251,7 @@ def grid_of_rows(sample: Sample) -> GridCells:
 
 
 class PlacedCells(NamedTuple):
-    """The sums of unweighted rows in many places, by place and cell: one sort serves all of them."""
+    """The sums of unweighted rows in many places, by place and cell, from a single sort."""
 
     key: Ints
     """GRID_CELLS times the place plus the cell, ascending."""

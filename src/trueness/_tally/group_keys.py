@@ -43,7 +43,9 @@ def names_of(key: Any) -> tuple[Any, ...]:
 
 
 def group_text(key: Any) -> str:
-    """The group as text; names of several columns are joined, as in crossings, and quoted where that is ambiguous.
+    """The group as text.
+
+    Names of several columns are joined, as in crossings, and quoted where that is ambiguous.
 
     >>> group_text(("north", 7)), group_text(("a × b", None))
     ('north × 7', "'a × b' × (missing)")
@@ -68,7 +70,8 @@ def without_small(groups: Mapping[Key, Any], min_rows: Any) -> dict[Key, Any]:
     fewest = checked_whole(min_rows, "min_rows")
     small = [sums.n for sums in groups.values() if sums.n < fewest]
     if small:
-        which = f"{len(small):,} {'groups' if len(small) > 1 else 'group'} of fewer than {fewest:,} rows"
+        groups_of = "groups of" if len(small) > 1 else "group of"
+        which = f"{len(small):,} {groups_of} fewer than {fewest:,} rows"
         warn(f"{which} left out: {sum(small):,} rows are hidden.", DroppedRowsWarning)
     return {key: sums for key, sums in groups.items() if sums.n >= fewest}
 
@@ -171,7 +174,10 @@ def _numbered(group: Any, n: int) -> tuple[list[Group], Ints]:
 
 
 def refuse_other_type(known: Group, new: Group) -> None:
-    """Raise if names are of two types: Python takes 1, True and 1.0 for one key, and '1' looks like it."""
+    """Raise if names are of two types.
+
+    Python takes 1, True and 1.0 for one key, and '1' looks like it.
+    """
     for a, b in zip(names_of(known), names_of(new), strict=True):
         if type(a) is not type(b):
             got = f"got {b!r} ({type(b).__name__}) beside {a!r} ({type(a).__name__})"

@@ -1,4 +1,7 @@
-"""Labels and scores of several models, read row by row: a row without all of its values is dropped for all models."""
+"""Labels and scores of several models, row by row.
+
+A row that lacks one of its values is dropped for all models.
+"""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -121,7 +124,10 @@ def check_names(models: Mapping[Any, Any], argument: str) -> None:
 
 
 def weights_in_words(w: Floats, weight_type: WeightType) -> tuple[str, ...]:
-    """A note that says what weights were taken for; those that count rows must not sum to too much."""
+    """A note that says what weights were taken for.
+
+    Those that count rows must not sum to too much.
+    """
     whole = bool((w == np.floor(w)).all())
     if weight_type == "importance":
         return ("Weights are sampling weights: each row counts once.",) if whole else ()
@@ -214,7 +220,8 @@ def _complete_rows(samples: Mapping[str, Sample], names: Column | None, n: int) 
 def _at(sample: Sample, kept: Bools, n: int) -> Sample:
     """The rows kept of a sample that may have dropped others already."""
     is_kept = kept if sample.rows is None else kept[sample.rows]
-    members = sample.at(is_kept, None if sample.w is None else sample.w[is_kept])
+    w = None if sample.w is None else sample.w[is_kept]
+    members = sample.at(is_kept, w)
     members.dropped = n - members.n
     members.ignored = sample.ignored
     return members

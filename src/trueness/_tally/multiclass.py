@@ -1,4 +1,4 @@
-r"""Multiclass views: the binary problems of a matrix of scores, and the softmax of a matrix of logits.
+r"""Multiclass views: the binary problems of a matrix of scores, and the softmax of logits.
 
 One pass over the logits finds the largest one of each row, m, and the total :math:`\sum_j e^{z_j -
 m}`. The largest probability is one over the total; any other is :math:`e^{z_j - m}` over it,
@@ -32,7 +32,7 @@ def check_kind(kind: Kind) -> Kind:
 
 
 def parts_of(sample: Sample, kind: Kind, make: Callable[[Sample], Part]) -> tuple[Part, ...]:
-    """Apply `make` to each binary problem of a matrix: one per class or label, or one for the top label."""
+    """Apply `make` to each binary problem of a matrix: each class or label, or the top label."""
     if kind == "multilabel":
         return tuple(_label_part(sample, k, make) for k in range(sample.p.shape[1]))
     if kind == "classwise":
@@ -132,7 +132,6 @@ def binary_of_two_columns(sample: Sample) -> Sample:
 
 
 TWO_COLUMNS = "The two columns of scores are one binary problem: the event is the second."
-TOP_OF_TWO = "The larger of the two columns of scores is taken, and whether its class is the label."
 
 
 def two_columns_in_words(classes: Sequence[Any] | None) -> str:

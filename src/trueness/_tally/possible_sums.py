@@ -56,7 +56,7 @@ def check_sums(part: Part) -> None:
 
 
 def check_parts(kind: View, parts: Sequence[Part], largest: int | None) -> None:
-    """Refuse parts that cannot be those of the same rows, or that have no cluster of the size of the largest."""
+    """Refuse parts that are not of the same rows, or that lack the largest cluster."""
     totals = [part.totals for part in parts]
     every = sum(total.rows for total in totals)
     weight = math.fsum(total.weight for total in totals)
@@ -65,11 +65,9 @@ def check_parts(kind: View, parts: Sequence[Part], largest: int | None) -> None:
     if largest is not None:
         fullest = max(math.ceil(total.weight * (1 + _ROUNDING)) for total in totals)
         if type(largest) is not int or not min(every, 1) <= largest <= fullest:
-            refuse(
-                "no bucket holds its largest cluster"
-                if every
-                else "it has a largest cluster and no rows"
-            )
+            if not every:
+                refuse("it has a largest cluster and no rows")
+            refuse("no bucket holds its largest cluster")
     if kind not in EACH_ROW:
         return
     first, *rest = totals
@@ -238,7 +236,10 @@ def _check_square_weights(part: Part) -> None:
 
 
 def _check_square_weights_of_bins(part: Bins, floats: Floats) -> None:
-    """As of cells; but a row of weight 2 may stand for two rows, so that Σw² of whole weights may be Σw."""
+    """As for cells, but Σw² of whole weights may be Σw.
+
+    A row of weight 2 may stand for two rows.
+    """
     weight = floats[:, 0]
     squares = floats[:, 1]
     rows = part.count

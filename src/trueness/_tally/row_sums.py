@@ -53,7 +53,7 @@ def bins_of_rows(sample: Sample, rule: BinRule, *, moments: bool = False) -> Bin
 
 
 def add_to_tables(sample: Sample, group: NDArray[np.uint32], rule: BinRule, table: Ints) -> None:
-    """Add unweighted rows to the sums of their groups and bins, of shape (G, B, 2, 5), in one pass."""
+    """Add unweighted rows to the sums of groups and bins, of shape (G, B, 2, 5), in one pass."""
     edges = edges_of(rule)
     uniform = isinstance(rule, EqualWidth)
 
@@ -148,7 +148,10 @@ def _weighted_cells(sample: Sample, p: NDArray[Any], y: NDArray[Any], split_ties
 
 
 def count_rows(sample: Sample) -> bool:
-    """Whether weights, if any, count rows: they are whole numbers, and not said to be sampling weights."""
+    """Whether weights, if any, count rows.
+
+    They are whole numbers, and not declared as sampling weights.
+    """
     if sample.w is None:
         return True
     return not sample.importance and are_whole(sample.w)
@@ -211,13 +214,12 @@ _ENTRIES = 1 << 16
 
 
 def blocks(p: NDArray[Any]) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """A matrix as the kernels take it: all rows at once if they need no conversion, else some at a time.
+    """A matrix as the kernels take it: in one block if no row needs conversion, else in several.
 
     There is at least one block, even without rows.
     """
-    if isinstance(p, np.ndarray) and _is_native(
-        p, _SCORES
-    ):  # not pixels, of which some are copied at a time
+    # Not pixels, of which some are copied at a time.
+    if isinstance(p, np.ndarray) and _is_native(p, _SCORES):
         yield slice(0, p.shape[0]), p
         return
     step = max(1, _ENTRIES // p.shape[1])
@@ -231,7 +233,7 @@ def as_float(p: NDArray[Any]) -> NDArray[Any]:
 
 
 class UnsortedRows(NamedTuple):
-    """Checked rows without weights in the order in which they came, for measures that need no order."""
+    """Checked rows without weights in their original order, for measures that need no order."""
 
     score: NDArray[Any]  # the score of each row, float32 or float64
     events: NDArray[Any]  # the label of each row

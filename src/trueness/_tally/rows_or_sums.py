@@ -161,7 +161,7 @@ def as_tally(
     kind: Kind = "classwise",
     two_columns: bool = False,
 ) -> Tally:
-    """The sums per distinct score of rows or of other sums, with the warnings that every measure gives.
+    """The sums per distinct score of rows or of other sums, with the warnings of every measure.
 
     With `two_columns` a matrix of two columns is the binary problem of its second.
     """
@@ -674,17 +674,17 @@ def by_bucket(
         return make(sample, kind)
     pieces = clusters.rows()
     if sample.w is not None:
-        pieces = [
-            members[sample.w[members] > 0] for members in pieces
-        ]  # a bucket of weight 0 has no rows
+        # A bucket of weight 0 has no rows.
+        pieces = [members[sample.w[members] > 0] for members in pieces]
     try:
         none = make(sample.at(pieces[0][:0], None), kind)
-        made = [
-            make(sample.at(members, None if sample.w is None else sample.w[members]), kind)
-            if members.size
-            else none
-            for members in pieces
-        ]
+        made = []
+        for members in pieces:
+            if not members.size:
+                made.append(none)
+                continue
+            w = None if sample.w is None else sample.w[members]
+            made.append(make(sample.at(members, w), kind))
     except InputError:
         make(sample, kind)  # raises the same, of all rows
         raise

@@ -69,7 +69,8 @@ class BinRule(ABC):
         raise AttributeError(f"a bin rule is immutable: make another {type(self).__name__} instead")
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._options)})"
+        options = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._options)
+        return f"{type(self).__name__}({options})"
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and repr(other) == repr(self)
@@ -120,7 +121,10 @@ def _equal_width(n: int) -> "EqualWidth":
 
 
 def blind_to_labels(rule: BinRule) -> BinRule:
-    """The rule, unless it depends on the labels: that would bring back the bias that debiasing removes."""
+    """The rule, unless it depends on the labels.
+
+    That would bring back the bias that debiasing removes.
+    """
     if isinstance(rule, Isotonic | BlockIsotonic):
         raise InputError("bins", "must not depend on the labels", f"{rule!r} does")
     return rule
@@ -137,7 +141,10 @@ def check_class_bins(n: int, n_classes: int) -> None:
     """Raise if `n` bins of each class are too many to store."""
     if n_classes > 1 and n * n_classes > _MOST_CLASS_BINS:
         most_bins = _MOST_CLASS_BINS // n_classes
-        demand = f"must be at most {most_bins:,} with {n_classes:,} classes, {_MOST_CLASS_BINS:,} for all of them"
+        demand = (
+            f"must be at most {most_bins:,} with {n_classes:,} classes, {_MOST_CLASS_BINS:,} for "
+            "all of them"
+        )
         raise InputError("bins", demand, f"got {n:,}", remedy=_DISTINCT)
 
 
@@ -316,7 +323,7 @@ class EqualMass(BinRule):
 
 
 class MassAndWidth(BinRule):
-    """Bins cut at the cuts of `mass` bins of equal mass and at the edges of `width` bins of equal width.
+    """Bins cut at the cuts of `mass` bins of equal mass and the edges of `width` of equal width.
 
     Equal mass alone joins scores that lie far apart where scores are rare, and errors of both signs
     can cancel there; equal width alone leaves most rows of concentrated scores in one bin.
@@ -544,7 +551,10 @@ class BlockIsotonic(BinRule):
     def group(self, cells: Cells) -> Groups:
         """Pool within the limits."""
         if not cells.whole:
-            demand = "must be whole numbers that sum to less than 2³⁵ for `BlockIsotonic`, which counts rows"
+            demand = (
+                "must be whole numbers that sum to less than 2³⁵ for `BlockIsotonic`, which "
+                "counts rows"
+            )
             raise InputError(
                 "sample_weight", demand, "others need bins that do not, such as `EqualMass(10)`"
             )
@@ -556,9 +566,8 @@ class BlockIsotonic(BinRule):
         groups = _groups_from(cells, _fused(cells, start) if self.fuse else start)
         if self.ties != "printed":
             return groups
-        edges = np.unique(
-            np.append(groups.edges[:-1], 0.0)
-        )  # several blocks that end within one score leave one edge
+        # Several blocks that end within one score leave one edge.
+        edges = np.unique(np.append(groups.edges[:-1], 0.0))
         return Groups(
             np.append(edges, 1.0), np.append(np.searchsorted(cells.score, edges), cells.size)
         )

@@ -33,5 +33,5 @@ class Sketch(Parts[GridCells]):
     _as_bins = GridCells.as_bins
 
     def as_tally(self) -> Tally:
-        """The tally of rows that lie at the mean score of their cell, without buckets of clusters."""
+        """The tally of rows at the mean score of their cell, without buckets of clusters."""
         return Tally(self.kind, tuple(part.at_means() for part in self.parts), self.classes)

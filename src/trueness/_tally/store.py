@@ -251,7 +251,8 @@ def _read_body(data: Any) -> memoryview:
     if number != FORMAT:
         which = "a newer" if number > FORMAT else "an older"
         refuse(
-            f"its format is number {number}, of {which} trueness; this version reads number {FORMAT}"
+            f"its format is number {number}, of {which} trueness; "
+            f"this version reads number {FORMAT}"
         )
     if zlib.crc32(view[:-_CHECKSUM]) != int.from_bytes(view[-_CHECKSUM:], "little"):
         refuse("its checksum is wrong: bytes were changed or lost")
@@ -370,7 +371,9 @@ def restore(form: str, described: Fields) -> _Read:
         refuse("it has too few classes")
     largest = described["largest_cluster"]
     several = classes is not None and kind != "confidence"
-    expected = (len(classes or ()) if several else 1,) if largest is None else CHOICES
+    expected: tuple[int, ...] = CHOICES
+    if largest is None:
+        expected = (len(classes or ()) if several else 1,)
     if len(parts) not in expected or (several and largest is not None):
         refuse(f"it should have {' or '.join(map(str, expected))} parts and has {len(parts)}")
     restored = tuple(_part(form, fields) for fields in parts)
@@ -398,7 +401,10 @@ def _part(form: str, fields: Fields) -> Part:
 
 
 def _cut_events(part: Part) -> None:
-    """Rounding may leave more events than rows: by less than `check_sums` accepts, but their rate would exceed 1."""
+    """Cap the events of a cell at its rows, which rounding may exceed.
+
+    By less than `check_sums` accepts, but their rate would exceed 1.
+    """
     if not part.whole and not isinstance(part, GridCells):
         np.minimum(part.events, part.weight, out=part.events)
 
@@ -435,7 +441,8 @@ def subtract(part: Any, other: Any) -> Any:
                 where = f"bin or cell {i + 1:,}"
             got = f"{where} would have {left.count[i]:,} rows"
             refuse(got)
-        left = left if isinstance(left, Bins) else _filled(left)
+        if not isinstance(left, Bins):
+            left = _filled(left)
         check_sums(left)
     except InputError:
         raise InputError("", "Only rows that the sums hold can be subtracted", got) from None

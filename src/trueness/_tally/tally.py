@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-Part = TypeVar(
-    "Part", bound=Any
-)  # rows of one binary problem, or their sums: they have a `size` and `totals`
+# Rows of one binary problem, or their sums: they have a `size` and `totals`.
+Part = TypeVar("Part", bound=Any)
 Value = TypeVar("Value", float, list[float])
 AnySums = TypeVar("AnySums", bound="Parts[Any]")
 
@@ -83,7 +82,10 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         return float(sum(part.totals.weight for part in self._disjoint_parts()))
 
     def _disjoint_parts(self) -> tuple[Part, ...]:
-        """Parts that hold every row once: each class of a class-wise view, and each label, sees all rows."""
+        """Parts that hold every row once.
+
+        Each class of a class-wise view, and each label, sees all rows.
+        """
         if self.kind in EACH_ROW:
             return self.parts[:1]
         return self.parts
@@ -97,7 +99,10 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         return self.kind == "classwise" and sum(part.totals.events > 0 for part in self.parts) == 1
 
     def average(self, of: Callable[[Part], Value]) -> Value:
-        """The mean of one number or of several: over classes or labels alike, or by how often each was predicted."""
+        """The mean of one number or of several over classes or labels.
+
+        All count alike, or by how often each was predicted.
+        """
         if len(self.parts) == 1:
             return of(self.parts[0])
         if self.kind in EACH_ROW:
@@ -106,11 +111,12 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
             filled = tuple(part for part in self.parts if part.totals.rows > 0)
         weights = None if self.kind in EACH_ROW else [part.totals.weight for part in filled]
         values = np.ascontiguousarray(np.transpose([of(part) for part in filled]))
-        return np.average(values, axis=-1, weights=weights).tolist()  # type: ignore[no-any-return]  # as `of` does
+        # As `of` does.
+        return np.average(values, axis=-1, weights=weights).tolist()  # type: ignore[no-any-return]
 
     @property
     def class_factor(self) -> int:
-        """The sum over classes divided by their mean, for scores that Brier's definition sums over classes.
+        """The sum over classes over their mean, for scores that Brier defined as a sum.
 
         1 for two classes, where the second error repeats the first: their score is the binary one.
         """
@@ -157,13 +163,15 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
                 not part.whole or getattr(part, "table", 0) is None
                 for part in (*self.parts, *other.parts)
             ):
-                return self._with_buckets(
-                    buckets
-                )  # floats are added in one order, also when they are read again
+                # Floats are added in one order, also when they are read again.
+                return self._with_buckets(buckets)
             return type(self)(self.kind, (self.parts[0] + other.parts[0],), self.classes, buckets)
         if (self.buckets is None) != (other.buckets is None):
             if self.n and other.n:
-                demand = "Sums with buckets of clusters cannot be added to, or subtracted from, sums without"
+                demand = (
+                    "Sums with buckets of clusters cannot be added to, or subtracted from, sums "
+                    "without"
+                )
                 raise InputError(
                     "", demand, remedy="Make both with the same `cluster` and `buckets`."
                 )
@@ -241,11 +249,17 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         clusters = (
             "" if self.buckets is None else f", {len(self.buckets.parts)} buckets of clusters"
         )
-        return f"{type(self).__name__}({self.kind}, {self.n:,} rows, {cells:,} {self._cells}{clusters})"
+        return (
+            f"{type(self).__name__}({self.kind}, {self.n:,} rows, {cells:,} "
+            f"{self._cells}{clusters})"
+        )
 
 
 def _store() -> Any:
-    """The stored form, imported when it is used: it needs JSON, zlib and files, which most calls do not."""
+    """The stored form, imported on use.
+
+    It needs JSON, zlib and files, which most calls do not.
+    """
     from trueness._tally import store
 
     return store
@@ -338,7 +352,10 @@ def list_classes(classes: tuple[Any, ...] | None) -> str:
     """Their number, and the first of them."""
     if classes is None:
         return "two classes"
-    return f"{len(classes)} classes ({', '.join(map(repr, classes[:4]))}{', …' if len(classes) > 4 else ''})"
+    shown = ", ".join(map(repr, classes[:4]))
+    if len(classes) > 4:
+        shown += ", …"
+    return f"{len(classes)} classes ({shown})"
 
 
 def tally_of_sums(sums: Any, what: str = "This measure") -> Tally:

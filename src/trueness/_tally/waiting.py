@@ -1,4 +1,4 @@
-"""`WaitingRows`: sums of small groups and buckets of a stream, which are split up only when they are asked for.
+"""`WaitingRows`: sums of small groups and buckets of a stream, split up only when needed.
 
 A batch of a stream has few rows of each of many groups, or of each bucket of clusters. To add a
 sketch for each costs more than to sort the rows once.
@@ -60,7 +60,7 @@ class WaitingRows(NamedTuple):
     def plus(
         self, sample: Sample, found: list[tuple[Group, Ints]], clusters: RowClusters | None
     ) -> Self | None:
-        """With a batch, whose rows are `found` by group; None if they might be too many for the integers.
+        """With a batch, whose rows are `found` by group; None if the integers might overflow.
 
         A bad value raises.
         """

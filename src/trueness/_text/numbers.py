@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 MISSING = "–"
@@ -16,10 +16,12 @@ _MOST_COMMON_DECIMALS = 6
 def number(value: float | None, decimals: int = 4) -> str:
     """A number with `decimals` decimals, or as many as show two digits of a small one.
 
-    >>> number(0.04919), number(0.0000123), number(0.00009999), number(float("nan")), number(-1234.5, 1)
-    ('0.0492', '0.000012', '0.00010', '–', '−1,234.5')
-    >>> number(None), number(math.inf), number(-math.inf), number(-1e-17), number(0.0006), number(0.001)
-    ('–', '∞', '−∞', '0.0000', '0.00060', '0.0010')
+    >>> number(0.04919), number(0.0000123), number(0.00009999), number(-1234.5, 1)
+    ('0.0492', '0.000012', '0.00010', '−1,234.5')
+    >>> number(-1e-17), number(0.0006), number(0.001)
+    ('0.0000', '0.00060', '0.0010')
+    >>> number(None), number(math.nan), number(math.inf), number(-math.inf)
+    ('–', '–', '∞', '−∞')
     """
     if value is None or math.isnan(value):
         return MISSING
@@ -86,14 +88,14 @@ def small_share(value: float) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """A ratio such as observed/expected with two decimals, or more if it is small and fewer if it is large.
+    """A ratio such as observed/expected: two decimals, more if it is small, fewer if large.
 
     >>> ratio(1.0349), ratio(0.0123), ratio(23.456), ratio(float("inf")), ratio(float("nan"))
     ('1.03', '0.012', '23.5', '∞', '–')
     """
-    return number(
-        value, 2 if value is None or not abs(value) >= 10 else 1 if abs(value) < 1000 else 0
-    )
+    if value is None or not abs(value) >= 10:
+        return number(value, 2)
+    return number(value, 1 if abs(value) < 1000 else 0)
 
 
 def span(low: float, high: float, form: Callable[[float], str] = number) -> str:
@@ -104,8 +106,8 @@ def span(low: float, high: float, form: Callable[[float], str] = number) -> str:
 def short_number(value: float) -> str:
     """Three or four digits, for pictures.
 
-    >>> short_number(0.21234), short_number(0.0123), short_number(0.00001234), short_number(-4.7e-17)
-    ('0.212', '0.0123', '1.2e-05', '0')
+    >>> [short_number(value) for value in (0.21234, 0.0123, 0.00001234, -4.7e-17)]
+    ['0.212', '0.0123', '1.2e-05', '0']
     """
     if math.isnan(value):
         return MISSING
@@ -119,7 +121,7 @@ def short_number(value: float) -> str:
 
 
 def common_decimals(values: Sequence[float]) -> int:
-    """Decimals for numbers that are compared: four, or up to six so that the smallest shows three digits.
+    """Decimals for numbers that are compared: four, or up to six to show digits of the smallest.
 
     >>> [common_decimals(values) for values in ([0.5], [0.5, 0.00123], [1e-9], [math.nan])]
     [4, 5, 6, 4]
@@ -127,7 +129,8 @@ def common_decimals(values: Sequence[float]) -> int:
     sizes = [abs(v) for v in values if math.isfinite(v) and v != 0]
     if not sizes:
         return 4
-    return min(max(4, 2 - math.floor(math.log10(min(sizes)))), _MOST_COMMON_DECIMALS)
+    three_digits = 2 - math.floor(math.log10(min(sizes)))
+    return min(max(4, three_digits), _MOST_COMMON_DECIMALS)
 
 
 def percent(value: float, decimals: int = 1) -> str:
@@ -152,19 +155,27 @@ def percent(value: float, decimals: int = 1) -> str:
 
 
 def percents(*values: float) -> tuple[str, ...]:
-    """Fractions as percentages without their sign, all with as many decimals as the spread between them needs.
+    """Fractions as percentages without their sign, all with the decimals that tell them apart.
 
     >>> percents(0.651, 0.41, 0.352), percents(0.0012, 0.0031), percents(0.9991, 1.0)
     (('65', '41', '35'), ('0.12', '0.31'), ('99.910', '100.000'))
     """
-    known = [100 * v for v in values if math.isfinite(v)]
-    scale = max((min(v, 100 - v) for v in known), default=0.0)
-    spread = max(known, default=0.0) - min(known, default=0.0)
-    size = min(v for v in (scale, spread, 10.0) if v > 0) if scale > 0 or spread > 0 else 10.0
+    percentages = [100 * v for v in values if math.isfinite(v)] or [0.0]
+    # The largest distance from 0 or 100, and that of the values from each other.
+    distance = max(min(v, 100 - v) for v in percentages)
+    spread = max(percentages) - min(percentages)
+    size = min(v for v in (distance, spread, 10.0) if v > 0)
     decimals = max(0, min(_MOST_COMMON_DECIMALS, 1 - math.floor(math.log10(size))))
-    return tuple(
-        MISSING if math.isnan(v) else f"{100 * v:.{decimals}f}".replace("-", "−") for v in values
-    )
+    return _with_decimals(values, decimals)
+
+
+def _with_decimals(fractions: Iterable[float], decimals: int) -> tuple[str, ...]:
+    """Fractions as percentages, with a minus sign that is not a hyphen."""
+    texts = []
+    for value in fractions:
+        text = MISSING if math.isnan(value) else f"{100 * value:z.{decimals}f}"
+        texts.append(text.replace("-", "−"))
+    return tuple(texts)
 
 
 def shares(*values: float) -> tuple[str, ...]:
@@ -176,26 +187,25 @@ def shares(*values: float) -> tuple[str, ...]:
     largest = max((100 * abs(v) for v in values if math.isfinite(v)), default=0.0)
     size = math.floor(math.log10(largest)) if largest > _ROUNDING else 0
     decimals = max(0, min(_MOST_COMMON_DECIMALS, 1 - size))
-    return tuple(
-        MISSING
-        if math.isnan(v)
-        else f"{round(100 * v, decimals) + 0.0:.{decimals}f}".replace("-", "−")
-        for v in values
-    )
+    texts = []
+    for value in values:
+        rounded = round(100 * value, decimals) + 0.0  # -0.0 becomes 0.0
+        text = MISSING if math.isnan(value) else f"{rounded:.{decimals}f}"
+        texts.append(text.replace("-", "−"))
+    return tuple(texts)
 
 
 def points(*values: float) -> tuple[str, ...]:
-    """Differences of probabilities in percentage points, all with the decimals that suit the largest.
+    """Differences of probabilities in percentage points, with decimals that suit the largest.
 
     >>> points(0.0492), points(0.043, 0.0561), points(0.0, 0.00052)
     (('4.9',), ('4.3', '5.6'), ('0.000', '0.052'))
     """
     largest = max((100 * abs(v) for v in values if math.isfinite(v)), default=0.0)
-    small = _ROUNDING < largest < 0.95
-    decimals = min(_MOST_COMMON_DECIMALS, 1 - math.floor(math.log10(largest))) if small else 1
-    return tuple(
-        MISSING if math.isnan(v) else f"{100 * v:z.{decimals}f}".replace("-", "−") for v in values
-    )
+    decimals = 1
+    if _ROUNDING < largest < 0.95:
+        decimals = min(_MOST_COMMON_DECIMALS, 1 - math.floor(math.log10(largest)))
+    return _with_decimals(values, decimals)
 
 
 def level_percent(level: float) -> str:
@@ -249,7 +259,9 @@ def count(n: int, noun: str) -> str:
     >>> count(1, "row"), count(10_000, "row")
     ('1 row', '10,000 rows')
     """
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+    if n == 1:
+        return f"1 {noun}"
+    return f"{n:,} {noun}s"
 
 
 def clusters_in_words(n: int, in_buckets: bool) -> str:
@@ -263,22 +275,24 @@ def clusters_in_words(n: int, in_buckets: bool) -> str:
     return count(n, "cluster")
 
 
-def confidence_set(found: Any, form: Callable[[float], str] = number) -> str:
+def confidence_set(interval: Any, form: Callable[[float], str] = number) -> str:
     """The confidence set of an `Interval`, or None, in brackets.
 
     >>> from trueness.results import Interval
-    >>> for low, high, closed, zero in ((0.01, 0.04, True, True), (0.01, 0.04, False, False), (0.0, 0.0, True, True)):
-    ...     print(confidence_set(Interval(0.03, low, high, 0.95, "score", 100, closed, zero)))
+    >>> print(confidence_set(Interval(0.03, 0.01, 0.04, 0.95, "score", 100, True, True)))
     {0} ∪ [0.0100, 0.0400]
+    >>> print(confidence_set(Interval(0.03, 0.01, 0.04, 0.95, "score", 100, False, False)))
     (0.0100, 0.0400]
+    >>> print(confidence_set(Interval(0.03, 0.0, 0.0, 0.95, "score", 100, True, True)))
     {0}
     """
-    if found is None:
+    if interval is None:
         return MISSING
-    if found.high == 0:
+    if interval.high == 0:
         return "{0}"
-    part = f"{'[' if found.low_closed else '('}{form(found.low)}, {form(found.high)}]"
-    if found.is_interval:
+    bracket = "[" if interval.low_closed else "("
+    part = f"{bracket}{form(interval.low)}, {form(interval.high)}]"
+    if interval.is_interval:
         return part
     return f"{{0}} ∪ {part}"
 
@@ -292,27 +306,28 @@ _TINY = 0.95e-7
 _STEPS = {1: 5, 1.5: 5, 2: 4, 3: 6, 4: 4, 5: 5, 6: 6, 8: 4}
 
 
-def zoomed_ends(least: float, most: float) -> tuple[float, float]:
-    """The ends of an axis from 0 or up to 1 that shows all from `least` to `most`.
+def zoomed_ends(smallest: float, largest: float) -> tuple[float, float]:
+    """The ends of an axis from 0 or up to 1 that shows all from `smallest` to `largest`.
 
     0 and 1 if that is half or more.
 
     >>> zoomed_ends(0.001, 0.017), zoomed_ends(0.93, 1.0), zoomed_ends(0.1, 0.9)
     ((0.0, 0.02), (0.92, 1.0), (0.0, 1.0))
     """
-    if _SHORTEST < most < _LONGEST:
-        return 0.0, round_up(most)
-    if _SHORTEST < 1 - least < _LONGEST:
-        return 1 - round_up(1 - least), 1.0
+    if _SHORTEST < largest < _LONGEST:
+        return 0.0, round_up(largest)
+    if _SHORTEST < 1 - smallest < _LONGEST:
+        return 1 - round_up(1 - smallest), 1.0
     return 0.0, 1.0
 
 
 def round_up(value: float) -> float:
     """The next of 1, 1.5, 2, 3, 4, 5, 6, 8, 10 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(max(value, 1e-12)))
-    return next(
-        round(first * power, 14) for first in (*_STEPS, 10) if first * power >= 0.999999 * value
-    )
+    for digits in _STEPS:
+        if digits * power >= 0.999999 * value:
+            return round(digits * power, 14)
+    return round(10 * power, 14)
 
 
 def linear_ticks(low: float, high: float) -> list[float]:
@@ -346,25 +361,29 @@ _FEW_EDGES = 12  # named one by one
 def bin_name(low: float, high: float, *, last: bool) -> str:
     """A bin by its edges, with enough digits to tell them from each other and from 1.
 
-    >>> bin_name(0.0, 0.1, last=False), bin_name(0.99991, 0.99993, last=False), bin_name(0.99996, 1.0, last=True)
-    ('[0, 0.1)', '[0.99991, 0.99993)', '[0.99996, 1]')
+    >>> bin_name(0.0, 0.1, last=False), bin_name(0.99991, 0.99993, last=False)
+    ('[0, 0.1)', '[0.99991, 0.99993)')
+    >>> bin_name(0.99996, 1.0, last=True)
+    '[0.99996, 1]'
     """
     for digits in range(4, 18):
-        texts = f"{low:.{digits}g}", f"{high:.{digits}g}"
-        distinct = texts[0] != texts[1] or low == high
-        if distinct and all(
-            text != "1" or edge == 1 for text, edge in zip(texts, (low, high), strict=True)
-        ):
+        left = f"{low:.{digits}g}"
+        right = f"{high:.{digits}g}"
+        is_distinct = left != right or low == high
+        seems_one = (left == "1" and low != 1) or (right == "1" and high != 1)
+        if is_distinct and not seems_one:
             break
-    return f"[{texts[0]}, {texts[1]}{']' if last else ')'}"
+    return f"[{left}, {right}]" if last else f"[{left}, {right})"
 
 
 def rule_in_words(rule: Any) -> str:
     """A bin rule, or its ``repr``, in words.
 
     >>> import trueness as tn
-    >>> rule_in_words("EqualWidth(n=1500)"), rule_in_words("EqualMass(n=1)"), rule_in_words(tn.Isotonic())
-    ('1,500 bins of equal width', '1 bin of equal mass', 'isotonic bins')
+    >>> rule_in_words("EqualWidth(n=1500)"), rule_in_words("EqualMass(n=1)")
+    ('1,500 bins of equal width', '1 bin of equal mass')
+    >>> rule_in_words(tn.Isotonic())
+    'isotonic bins'
     >>> rule_in_words(tn.Edges([0, 0.25, 1])), rule_in_words(tn.Edges([i / 20 for i in range(21)]))
     ('2 bins between the edges 0, 0.25, 1', '20 bins between given edges')
     """
@@ -382,14 +401,15 @@ def rule_in_words(rule: Any) -> str:
             edges = list(map(float, re.findall(r"[\d.]+(?:e-?\d+)?", rest)))
         else:
             edges = list(rule.edges)
-        few = len(edges) - 1 <= _FEW_EDGES
-        which = f"the edges {', '.join(f'{edge:g}' for edge in edges)}" if few else "given edges"
-        return f"{count(len(edges) - 1, 'bin')} between {which}"
-    distinct = "one bin per distinct score"
+        n_bins = len(edges) - 1
+        if n_bins > _FEW_EDGES:
+            return f"{count(n_bins, 'bin')} between given edges"
+        listed = ", ".join(f"{edge:g}" for edge in edges)
+        return f"{count(n_bins, 'bin')} between the edges {listed}"
     words = {
         "Isotonic": "isotonic bins",
         "BlockIsotonic": "isotonic blocks (PAVA-BC)",
-        "Distinct": distinct,
+        "Distinct": "one bin per distinct score",
     }
     return words.get(name, name)
 
@@ -411,7 +431,8 @@ def cells_in_words(bins: str) -> str:
 def changed(first: float, second: float) -> str:
     """From one number to another, with enough decimals to show the difference."""
     for decimals in range(4, 10):
-        texts = f"{first:.{decimals}f}", f"{second:.{decimals}f}"
-        if texts[0] != texts[1]:
+        before = f"{first:.{decimals}f}"
+        after = f"{second:.{decimals}f}"
+        if before != after:
             break
-    return f"{texts[0]} to {texts[1]}"
+    return f"{before} to {after}"

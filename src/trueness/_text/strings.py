@@ -1,4 +1,4 @@
-"""Strings made safe and made to fit, and what is said grouped by its words: Markdown, JSON, spreadsheets, terminals."""
+"""Strings made safe and made to fit: Markdown, JSON, spreadsheets, terminals."""
 
 import math
 import re
@@ -28,9 +28,9 @@ def visible_lines(text: str) -> str:
 
 
 def spreadsheet_text(text: str) -> str:
-    """Text that a spreadsheet does not take for a formula: an apostrophe before ``=``, ``@``, ``+`` and ``-``.
+    """Text that a spreadsheet does not take for a formula.
 
-    Numbers keep their sign.
+    An apostrophe stands before ``=``, ``@``, ``+`` and ``-``; numbers keep their sign.
 
     >>> [spreadsheet_text(name) for name in ("=1+1", "@SUM(A1)", "-x", "-0.5", "a=b")]
     ["'=1+1", "'@SUM(A1)", "'-x", '-0.5', 'a=b']
@@ -67,16 +67,27 @@ def quoted(name: str) -> str:
     return f"“{shorten(visible(name))}”"
 
 
+def capitalized(text: str) -> str:
+    """Text with a capital first letter; the others stay as they are."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def uncapitalized(text: str) -> str:
+    """Text with a small first letter; the others stay as they are."""
+    return f"{text[:1].lower()}{text[1:]}"
+
+
 def display_width(text: str) -> int:
     r"""Columns that a terminal gives to the text: two for wide letters, none for combining marks.
 
     >>> [display_width(text) for text in ("ab", "宽", "e\u0301")]
     [2, 2, 1]
     """
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in text
-    )
+    width = 0
+    for letter in text:
+        if not unicodedata.combining(letter):
+            width += 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+    return width
 
 
 def wrap(paragraph: str, width: int, *, hanging: bool = False) -> str:
@@ -84,15 +95,18 @@ def wrap(paragraph: str, width: int, *, hanging: bool = False) -> str:
 
     Longer words, and numbers with their percent sign, stay whole.
 
-    >>> wrap("x" * 37 + " 95 % limits", 40).splitlines()[1], wrap("one " * 12, 40, hanging=True).splitlines()[1]
-    ('95 % limits', '  one one')
+    >>> wrap("x" * 37 + " 95 % limits", 40).splitlines()[1]
+    '95 % limits'
+    >>> wrap("one " * 12, 40, hanging=True).splitlines()[1]
+    '  one one'
     """
-    how: Any = {
-        "break_long_words": False,
-        "break_on_hyphens": False,
-        "subsequent_indent": "  " if hanging else "",
-    }
-    lines = textwrap.fill(visible(paragraph).replace(" %", _KEPT), max(width, _NARROWEST), **how)
+    lines = textwrap.fill(
+        visible(paragraph).replace(" %", _KEPT),
+        max(width, _NARROWEST),
+        break_long_words=False,
+        break_on_hyphens=False,
+        subsequent_indent="  " if hanging else "",
+    )
     return lines.replace(_KEPT, " %")
 
 
@@ -103,19 +117,18 @@ def align(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
     """
     lines = [[visible(cell) for cell in line] for line in lines]
     widths = [max(map(display_width, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(
-            " " * (w - display_width(cell)) + cell
-            if flush_right
-            else cell + " " * (w - display_width(cell))
-            for cell, w, flush_right in zip(line, widths, right, strict=True)
-        ).rstrip()
-        for line in lines
-    )
+    aligned = []
+    for line in lines:
+        cells = []
+        for cell, width, flush_right in zip(line, widths, right, strict=True):
+            space = " " * (width - display_width(cell))
+            cells.append(space + cell if flush_right else cell + space)
+        aligned.append("  ".join(cells).rstrip())
+    return "\n".join(aligned)
 
 
 def json_ready(value: Any) -> Any:
-    """Plain values that JSON can hold: records and arrays as dicts and lists, nan and infinity as None.
+    """Plain values for JSON: records and arrays as dicts and lists, nan and infinity as None.
 
     >>> json_ready({4: (math.inf, math.nan, 1.5), "a": ValueError("no")})
     {'4': [None, None, 1.5], 'a': 'no'}
@@ -125,11 +138,11 @@ def json_ready(value: Any) -> Any:
     if is_dataclass(value):
         return {field.name: json_ready(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(name): json_ready(one) for name, one in value.items()}
+        return {str(name): json_ready(item) for name, item in value.items()}
     if hasattr(value, "tolist"):
         return json_ready(value.tolist())
     if isinstance(value, list | tuple):
-        return [json_ready(one) for one in value]
+        return [json_ready(item) for item in value]
     if isinstance(value, float):
         if math.isfinite(value):
             return value
@@ -141,7 +154,7 @@ def json_ready(value: Any) -> Any:
 
 def grouped(pairs: Iterable[tuple[str, Value]]) -> dict[str, list[Value]]:
     """The values of each key, in their order."""
-    found: dict[str, list[Value]] = {}
+    groups: dict[str, list[Value]] = {}
     for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found
+        groups.setdefault(key, []).append(value)
+    return groups

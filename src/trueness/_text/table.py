@@ -71,10 +71,13 @@ class Cell(NamedTuple):
 class Table:
     r"""Rows of values by the keys of the columns, and notes below.
 
-    >>> columns = [Column("model", "model", "name"), Column("ece", "ECE", "fraction"), Column("p", "p", "p")]
-    >>> columns += [Column("none", "none"), Column("gap", "gap", "signed"), Column("why", "why", optional=True)]
-    >>> first = {"model": "a|b", "ece": Cell(0.00123, mark="flag"), "p": 0.04, "gap": -0.5, "why": "x" * 70}
-    >>> table = Table(columns, [first, {"model": "=1+1", "ece": 0.5, "p": math.nan}], notes=["A note."])
+    >>> columns = [Column("model", "model", "name"), Column("ece", "ECE", "fraction")]
+    >>> columns += [Column("p", "p", "p"), Column("none", "none"), Column("gap", "gap", "signed")]
+    >>> columns += [Column("why", "why", optional=True)]
+    >>> first = {"model": "a|b", "ece": Cell(0.00123, mark="flag"), "p": 0.04, "gap": -0.5}
+    >>> first["why"] = "x" * 70
+    >>> second = {"model": "=1+1", "ece": 0.5, "p": math.nan}
+    >>> table = Table(columns, [first, second], notes=["A note."])
     >>> print(table.to_text(), end="")
     model      ECE     p      gap
     a|b    0.00123  0.04  -0.5000
@@ -122,29 +125,34 @@ class Table:
         cells = [self.cell(row, column.key) for row in self.rows]
         numbers = [cell.value for cell in cells if isinstance(cell.value, int | float)]
         decimals = common_decimals(numbers) if column.kind == "fraction" else 4
-        texts = (
-            written(one.value, column.kind, decimals) if one.text is None else one.text
-            for one in cells
-        )
-        return list(map(visible, texts))
+        texts = []
+        for cell in cells:
+            text = cell.text
+            if text is None:
+                text = written(cell.value, column.kind, decimals)
+            texts.append(visible(text))
+        return texts
 
     def shown(self) -> list[Column]:
         """The columns of a table: those with a value in some row."""
-        shown = [one for one in self.columns if one.forms != "data"]
-        rows = self.rows
-        return [
-            one
-            for one in shown
-            if not rows or any(self.cell(row, one.key) != Cell(None) for row in rows)
-        ]
+        columns = [column for column in self.columns if column.forms != "data"]
+        if not self.rows:
+            return columns
+        return [column for column in columns if self._has_values(column)]
+
+    def _has_values(self, column: Column) -> bool:
+        return any(self.cell(row, column.key) != Cell(None) for row in self.rows)
 
     def to_text(self, width: int = 80) -> str:
         """Aligned columns for a terminal, without colour; notes below are wrapped to `width`."""
-        texts = self._fitted(width)
-        lines = zip(*([column.title, *cells] for column, cells in texts.items()), strict=True)
-        text = align(list(lines), [column.is_number for column in texts])
+        columns = self._fitted(width)
+        texts = [[column.title, *cells] for column, cells in columns.items()]
+        lines = list(zip(*texts, strict=True))
+        parts = [align(lines, [column.is_number for column in columns])]
         notes = "\n".join(wrap(note, width) for note in self.notes)
-        return "\n\n".join([text, notes] if notes else [text]) + "\n"
+        if notes:
+            parts.append(notes)
+        return "\n\n".join(parts) + "\n"
 
     def to_rich(self, width: int) -> Any:
         """The table, without its notes, for rich to draw.
@@ -171,24 +179,23 @@ class Table:
         return table
 
     def _fitted(self, width: int) -> dict[Column, list[str]]:
-        """The cells of each column for a terminal, without the optional columns if there is no room for them."""
-        texts = {
-            column: [_for_terminal(text, column.kind) for text in self.texts(column)]
-            for column in self.shown()
-        }
-        fits = _total_width(texts) <= width
-        return {column: cells for column, cells in texts.items() if fits or not column.optional}
+        """The cells of each column for a terminal; optional columns only if there is room."""
+        texts = {}
+        for column in self.shown():
+            texts[column] = [_for_terminal(text, column.kind) for text in self.texts(column)]
+        if _total_width(texts) <= width:
+            return texts
+        return {column: cells for column, cells in texts.items() if not column.optional}
 
     def to_markdown(self) -> str:
         """A Markdown table, with marked cells in bold, and a paragraph per note."""
         columns = []
         for column in self.shown():
-            marks = [self.cell(row, column.key).mark for row in self.rows]
-            texts = zip(map(markdown_text, self.texts(column)), marks, strict=True)
-            cells = [f"**{text}**" if mark and text else text for text, mark in texts]
-            columns.append(
-                [markdown_text(column.title), "---:" if column.is_number else ":---", *cells]
-            )
+            cells = [markdown_text(column.title), "---:" if column.is_number else ":---"]
+            for row, text in zip(self.rows, map(markdown_text, self.texts(column)), strict=True):
+                is_marked = text and self.cell(row, column.key).mark
+                cells.append(f"**{text}**" if is_marked else text)
+            columns.append(cells)
         table = "\n".join(f"| {' | '.join(line)} |" for line in zip(*columns, strict=True))
         return "\n\n".join([table, *map(markdown_text, self.notes)]) + "\n"
 
@@ -214,29 +221,34 @@ class Table:
     def to_html(self) -> str:
         """An escaped HTML table in a box that scrolls, and a paragraph per note."""
         columns = self.shown()
-        titles = [
-            (_CLASS_NUM if column.is_number else "", escape(visible(column.title)))
-            for column in columns
-        ]
-        head = "".join(f'<th scope="col"{kind}>{title}</th>' for kind, title in titles)
+        head = ""
+        for column in columns:
+            kind = _CLASS_NUM if column.is_number else ""
+            head += f'<th scope="col"{kind}>{escape(visible(column.title))}</th>'
         lines = zip(*map(self._html_cells, columns), strict=True)
         body = "\n".join(f"<tr>{''.join(line)}</tr>" for line in lines)
-        title = escape(visible(self.caption))
+        notes = [f'\n<p class="note">{escape(visible(note))}</p>' for note in self.notes]
+        caption = escape(visible(self.caption))
+        sortable = " data-sortable" if self.sortable else ""
         return (
-            f'<div class="scroll" tabindex="0" role="region" aria-label="{title}">\n'
-            f'<table class="{escape(self.name)}"{" data-sortable" if self.sortable else ""}>\n'
-            f"<caption>{title}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>"
-            + "".join(f'\n<p class="note">{escape(visible(note))}</p>' for note in self.notes)
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}">\n'
+            f'<table class="{escape(self.name)}"{sortable}>\n'
+            f"<caption>{caption}</caption>\n"
+            f"<thead><tr>{head}</tr></thead>\n"
+            f"<tbody>\n{body}\n</tbody>\n"
+            "</table>\n</div>" + "".join(notes)
         )
 
     def _html_cells(self, column: Column) -> Iterator[str]:
         for row, text in zip(self.rows, self.texts(column), strict=True):
             cell = self.cell(row, column.key)
-            classes = " ".join(filter(None, ["num" if column.is_number else "", cell.mark]))
-            value = cell.value if isinstance(cell.value, int | float) else math.nan
+            classes = f"num {cell.mark}".rstrip() if column.is_number else cell.mark
             attributes = f' class="{classes}"' if classes else ""
-            attributes += f' data-sort="{value}"' if column.is_number else ""
-            tooltip = f' title="{escape(text)}"' if len(text) > _LONG_CELL and self.sortable else ""
+            if column.is_number:
+                value = cell.value if isinstance(cell.value, int | float) else math.nan
+                attributes += f' data-sort="{value}"'
+            is_long = len(text) > _LONG_CELL and self.sortable
+            tooltip = f' title="{escape(text)}"' if is_long else ""
             yield f"<td{attributes}><bdi{tooltip}>{escape(text)}</bdi></td>"
 
 
@@ -260,10 +272,8 @@ def _for_terminal(text: str, kind: Kind) -> str:
 
 
 def _total_width(texts: Mapping[Column, list[str]]) -> int:
-    return (
-        sum(max(map(display_width, [column.title, *cells])) + 2 for column, cells in texts.items())
-        - 2
-    )
+    widths = [max(map(display_width, [column.title, *cells])) for column, cells in texts.items()]
+    return sum(widths) + 2 * (len(widths) - 1)
 
 
 def _csv_text(value: Any) -> str:

@@ -29,9 +29,8 @@ def main(*arguments: Any, **options: Any) -> Any:
             "Error: `trueness` needs click, rich and Polars: `pip install 'trueness[cli]'`.\n"
         )
         raise SystemExit(2) from None
-    except (
-        OSError
-    ) as reason:  # a message that nobody reads, or on a full disk; 1 would be a failed gate
+    except OSError as reason:
+        # A message that nobody reads, or a full disk; exit code 1 would be a failed gate.
         from trueness.cli._main import discard_output
 
         discard_output()

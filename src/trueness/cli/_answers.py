@@ -10,7 +10,7 @@ import click
 import trueness.cli._options as opt
 from trueness.cli._columns import Choice, Model, Request, paired
 from trueness.cli._dataset import Rows, read_logs
-from trueness.cli._printing import check_suffix, check_writable, note, write
+from trueness.cli._printing import check_table_file, check_writable, note, write
 from trueness.errors import InputError
 
 _SUFFIXES = (".parquet", ".arrow", ".csv", ".jsonl")
@@ -38,12 +38,7 @@ def answers(files: tuple[str, ...], output: str | None, **options: Any) -> None:
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.sources._files import expand_paths
 
-    if output is None or output == "-":
-        raise InputError(
-            "--output", f"must name the file to write, ending in {', '.join(_SUFFIXES)}"
-        )
-    suffix = Path(output).suffix.lower()
-    check_suffix(output, "a table", _SUFFIXES, suffix or "none")
+    output, suffix = check_table_file(output, _SUFFIXES)
     names = expand_paths(files)
     check_writable(output, *names)
     table = read_logs(Request.pop_from({**options, "files": files}), names)
@@ -54,7 +49,7 @@ def answers(files: tuple[str, ...], output: str | None, **options: Any) -> None:
 
 
 def paired_rows(request: Request) -> Rows:
-    """The answers of each model to the same questions in the same epochs, each with its own labels."""
+    """The answers of each model to the same questions and epochs, each with its own labels."""
     import numpy as np
 
     from trueness.sources._eval_log import objects
@@ -63,59 +58,69 @@ def paired_rows(request: Request) -> Rows:
 
     tables = [read_logs(request, [name], "input") for name in expand_paths(request.files)]
     note(*(table.note for table in tables))
-    models = [set(table.answers.model.tolist()) for table in tables]
-    by_model = len(set.union(*models)) > 1 and all(models)
-    whose = list[str]()
-    rows = list[dict[str, Any]]()
-    keys = list[tuple[str, str, int]]()
-    for table in tables:
-        columns = {column: table.array(column) for column in table.names}
-        each = [
-            dict(zip(columns, values, strict=True))
-            for values in zip(*columns.values(), strict=True)
-        ]
-        whose += [row["model"] if by_model else Path(table.name).stem for row in each]
-        rows += each
-        keys += _questions(each, table.name, has_ids=request.id_field is not None)
-    names = dict.fromkeys(whose)
-    both = " and ".join(map(repr, names))
+    logs = [_answers(table) for table in tables]
+    models = _models(tables, logs)
+    names = dict.fromkeys(models)
+    spelled = " and ".join(map(repr, names))
     if len(names) < 2:
         raise InputError(
-            "FILE", "must be logs of two models or more to compare", f"got {both or 'none'}"
+            "FILE", "must be logs of two models or more to compare", f"got {spelled or 'none'}"
         )
-    own = {
-        name: [rows[i] for i in some]
-        for name, some in paired(whose, keys, "question and epoch").items()
-    }
-    for same in zip(
-        *own.values(), strict=True
-    ):  # ids may be numbers of rows, which another data set has too
-        if len({str(row["input"]) for row in same}) > 1:
+    answers = []
+    keys = []
+    for table, log in zip(tables, logs, strict=True):
+        answers += log
+        keys += _questions(log, table.name, has_ids=request.id_field is not None)
+    places = paired(models, keys, "question and epoch")
+    by_model = {name: [answers[i] for i in place] for name, place in places.items()}
+    for pair in zip(*by_model.values(), strict=True):
+        # Ids may be numbers of rows, which another data set has too.
+        if len({str(answer["input"]) for answer in pair}) > 1:
             raise InputError(
-                "", f"{both} must have the same questions", f"{same[0]['question']!r} differs"
+                "", f"{spelled} must have the same questions", f"{pair[0]['question']!r} differs"
             )
-    first = next(iter(own.values()))
-    other = ("label", "confidence", "option_", "input")
-    arrays = {
-        one: objects(row[one] for row in first) for one in first[0] if not one.startswith(other)
-    }
-    for name, some in own.items():
-        arrays |= {
-            f"{one} {name}": np.array([row[one] for row in some]) for one in ("label", "confidence")
-        }
-        note(f"{name}: confidence from {'; '.join(sorted({str(row['source']) for row in some}))}.")
+    first = next(iter(by_model.values()))
+    arrays = {}
+    for column in first[0]:
+        if not column.startswith(("label", "confidence", "option_", "input")):
+            arrays[column] = objects(answer[column] for answer in first)
+    for name, model_answers in by_model.items():
+        for column in ("label", "confidence"):
+            arrays[f"{column} {name}"] = np.array([answer[column] for answer in model_answers])
+        sources = sorted({str(answer["source"]) for answer in model_answers})
+        note(f"{name}: confidence from {'; '.join(sources)}.")
     source = Arrays(" and ".join(table.name for table in tables), arrays)
-    own_columns = tuple(
-        Model(name, (f"confidence {name}",), label=f"label {name}") for name in names
+    columns = tuple(Model(name, (f"confidence {name}",), label=f"label {name}") for name in names)
+    choice = Choice(
+        label=str(columns[0].label),
+        models=columns,
+        weight=None,
+        by=request.by,
+        cluster=request.cluster or "question",
     )
-    labels = [str(model.label) for model in own_columns]
-    choice = Choice(labels[0], own_columns, None, (), request.by, request.cluster or "question")
-    read = source.read(labels, choice.numbers, choice.groups)
+    read = source.read(list(choice.labels), choice.numbers, choice.groups)
     return Rows(read, choice, source, replace(request, files=())).validate()
 
 
+def _answers(table: Any) -> list[dict[str, Any]]:
+    """The answers in a log, each by the names of its columns."""
+    columns = [table.array(name) for name in table.names]
+    return [dict(zip(table.names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _models(tables: Sequence[Any], logs: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
+    """The model of each answer: the file's name unless logs name several."""
+    models_by_log = [set(table.answers.model.tolist()) for table in tables]
+    is_named = len(set.union(*models_by_log)) > 1 and all(models_by_log)
+    models = list[str]()
+    for table, log in zip(tables, logs, strict=True):
+        stem = Path(table.name).stem
+        models += [answer["model"] if is_named else stem for answer in log]
+    return models
+
+
 def _questions(
-    rows: Sequence[Mapping[str, Any]], name: str, *, has_ids: bool
+    answers: Sequence[Mapping[str, Any]], file: str, *, has_ids: bool
 ) -> list[tuple[str, str, int]]:
     """Task, question and epoch of each answer, as other logs have them.
 
@@ -124,15 +129,21 @@ def _questions(
     """
     from trueness.sources._files import files_below
 
-    files = files_below(name) if Path(name).is_dir() else (name,)
-    stems = {Path(file).stem for file in files}
-    found = []
-    for row in rows:
-        task, question = row["task"], row["question"]
+    files = files_below(file) if Path(file).is_dir() else (file,)
+    stems = {Path(name).stem for name in files}
+    as_stored = []
+    without_file = []
+    for answer in answers:
+        task = answer["task"]
+        question = answer["question"]
+        epoch = answer["epoch"]
+        as_stored.append((task, question, epoch))
         if task in stems:
-            task, question = "", question.removeprefix(f"{task}/")
-        found.append((task, question, row["epoch"]))
-    numbered = {question for _, question, _ in found} <= {str(i) for i in range(len(found))}
-    if has_ids or not numbered:
-        return found
-    return [(row["task"], row["question"], row["epoch"]) for row in rows]
+            without_file.append(("", question.removeprefix(f"{task}/"), epoch))
+        else:
+            without_file.append((task, question, epoch))
+    row_numbers = {str(i) for i in range(len(answers))}
+    is_numbered = all(question in row_numbers for _, question, _ in without_file)
+    if is_numbered and not has_ids:
+        return as_stored
+    return without_file

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LABELS = ("label", "y", "y_true", "target")
 SCORES = ("prob", "p", "y_prob", "score", "probability", "confidence")
-_SHOWN = 12
+_SHOWN = 12  # names of columns in a message
 
 
 LOG_FIELDS = (
@@ -105,11 +105,11 @@ class Request:
         for name in taken.keys() - {"seed"}:
             del options[name]
         if isinstance(taken.get("label"), tuple):
-            typed = taken.pop("label")
-            taken |= {
-                "label": typed[0] if typed else None,
-                "own_labels": typed if len(typed) > 1 else (),
-            }
+            labels = taken.pop("label")
+            if labels:
+                taken["label"] = labels[0]
+            if len(labels) > 1:
+                taken["own_labels"] = labels
         if taken.get("weight_type", "auto") != "auto" and taken.get("weight") is None:
             raise click.UsageError("--weight-type needs --weight.")
         if isinstance(taken.get("labels"), str):
@@ -167,6 +167,11 @@ def model_column(models: Iterable[str], by: Sequence[Column]) -> Column:
     return Column("model", "model", "name", "data" if by and len(set(models)) == 1 else "all")
 
 
+def model_if(several: bool) -> Column:
+    """The column that names the model; a table goes without it unless there are several."""
+    return Column("model", "model", "name", "all" if several else "data")
+
+
 @dataclass(frozen=True)
 class Model:
     """The scores of one model: a vector, or a matrix in one array or in several columns."""
@@ -178,6 +183,11 @@ class Model:
     starred: bool = False
     label: str | None = None
     """The column of the model's own labels, if models have different ones."""
+
+    @property
+    def in_words(self) -> str:
+        """What messages call the scores."""
+        return f"{'column' if len(self.columns) == 1 else 'scores'} {self.name!r}"
 
 
 @dataclass(frozen=True)
@@ -215,37 +225,43 @@ class Choice:
         return tuple(dict.fromkeys([*named, *more, *filter(None, [self.weight])]))
 
     def in_words(self, source: str) -> str:
+        """The source and its columns, as notes below tables have them."""
         if self.statements is not None:
-            return f"Data: {source}, {'events' if self.statements.followup else 'outcomes'} {self.label!r}"
-        label = self.label if self.models[0].label is None else None  # else each model has its own
-        named = {"labels": label, "weights": self.weight, "clusters": self.cluster}
-        named |= {"models": self.long[0]} if self.long else {}
-        named |= {"scores": self.models[0].name} if self.by and len(self.models) == 1 else {}
-        return ", ".join(
-            [
-                f"Data: {source}",
-                *(f"{what} {name!r}" for what, name in named.items() if name is not None),
-            ]
-        )
+            outcomes = "events" if self.statements.followup else "outcomes"
+            return f"Data: {source}, {outcomes} {self.label!r}"
+        words = [f"Data: {source}"]
+        if self.models[0].label is None:  # else each model has labels of its own
+            words.append(f"labels {self.label!r}")
+        if self.weight is not None:
+            words.append(f"weights {self.weight!r}")
+        if self.cluster is not None:
+            words.append(f"clusters {self.cluster!r}")
+        if self.long:
+            words.append(f"models {self.long[0]!r}")
+        if self.by and len(self.models) == 1:
+            words.append(f"scores {self.models[0].name!r}")
+        return ", ".join(words)
 
     def about(self, source: str) -> dict[str, object]:
-        named = {name: getattr(self, name) for name in ("label", "weight", "cluster")}
-        named |= (
-            {"label": list(self.labels)}
-            if len(self.labels) > 1 and self.label in self.labels
-            else {}
-        )
-        return {"source": source, **named, "by": list(self.by)}
+        """The source and its columns, as JSON has them."""
+        has_own_labels = len(self.labels) > 1 and self.label in self.labels
+        return {
+            "source": source,
+            "label": list(self.labels) if has_own_labels else self.label,
+            "weight": self.weight,
+            "cluster": self.cluster,
+            "by": list(self.by),
+        }
 
 
 def choose(names: Sequence[str], source: str, request: Request) -> Choice:
     """Find the named columns; guess labels and scores only if exactly one name fits."""
     if request.multilabel:
         models = _label_models(names, source, request)
-        own = replace(
+        first = replace(
             request, label=models[0].label, probs=models[0].columns, matrices=(), multilabel=False
         )
-        return replace(choose(names, source, own), models=models)
+        return replace(choose(names, source, first), models=models)
     stated = statements_of(
         names,
         request,
@@ -255,7 +271,6 @@ def choose(names: Sequence[str], source: str, request: Request) -> Choice:
     if stated is not None:
         return _choose_statements(names, source, request, stated)
     label = request.label
-    weight = request.weight
     guesses = []
     if label is None:
         label = _guess(names, LABELS, "labels", "--label", source)
@@ -263,45 +278,60 @@ def choose(names: Sequence[str], source: str, request: Request) -> Choice:
     by = tuple(dict.fromkeys(request.by))
     if twice := [name for name in by if request.by.count(name) > 1 and name != request.over]:
         raise InputError("--by", "must name a column once", f"got {twice[0]!r} again")
-    wanted = [*(("label", name) for name in (label, *request.own_labels)), ("weight", weight)]
-    wanted += [("over" if name == request.over else "by", name) for name in by]
-    wanted += [
-        (one, getattr(request, one))
-        for one in ("cluster", "judge", "model_column", "pair", "grades")
-    ]
-    for option, name in wanted:
-        if name is not None:
-            _check_column(names, name, f"--{option.replace('_', '-')}", source)
+    _check_named(names, source, request, label)
     if label in by:
         raise InputError("--by", "must not name the column of labels", f"got {label!r}")
     taken: dict[Any, str] = dict.fromkeys((label, *request.own_labels), "labels")
-    taken |= {weight: "weights", request.judge: "the judge"}
+    taken |= {request.weight: "weights", request.judge: "the judge"}
     models, guessed = choose_scores(names, source, request, taken)
     if request.own_labels:
-        if len(request.own_labels) != len(models) or (request.probs and request.matrices):
-            got = f"got {len(request.own_labels)} for {len(models)} models"
-            raise InputError(
-                "--label", "must be given once, or once for each `--prob` in the same order", got
-            )
-        models = tuple(
-            replace(one, label=own) for one, own in zip(models, request.own_labels, strict=True)
-        )
+        models = _with_own_labels(models, request)
     long = tuple(filter(None, (request.model_column, request.pair)))
-    several = len(models) + len(models[0].columns) > 2
-    if long and (len({*long, label, models[0].columns[0]}) != 4 or several or request.own_labels):
-        demand = "needs `--pair`, one `--label` and one `--prob`, which are other columns: each model has its rows"
-        raise InputError("--model-column", demand)
+    if long:
+        is_single = len(models) + len(models[0].columns) == 2 and not request.own_labels
+        if not is_single or len({*long, label, models[0].columns[0]}) != 4:
+            demand = (
+                "needs `--pair`, one `--label` and one `--prob`, which are other columns: "
+                "each model has its rows"
+            )
+            raise InputError("--model-column", demand)
     return Choice(
-        label,
-        models,
-        weight,
-        (*guesses, *guessed),
-        by,
-        request.cluster,
-        request.grades,
-        request.judge,
-        long,
+        label=label,
+        models=models,
+        weight=request.weight,
+        guesses=(*guesses, *guessed),
+        by=by,
+        cluster=request.cluster,
+        grades=request.grades,
+        judge=request.judge,
+        long=long,
     )
+
+
+def _check_named(names: Sequence[str], source: str, request: Request, label: str) -> None:
+    """Raise if an option other than those of scores names a column that is not there."""
+    for name in (label, *request.own_labels):
+        _check_column(names, name, "--label", source)
+    if request.weight is not None:
+        _check_column(names, request.weight, "--weight", source)
+    for name in dict.fromkeys(request.by):
+        _check_column(names, name, "--over" if name == request.over else "--by", source)
+    for field in ("cluster", "judge", "model_column", "pair", "grades"):
+        name = getattr(request, field)
+        if name is not None:
+            _check_column(names, name, f"--{field.replace('_', '-')}", source)
+
+
+def _with_own_labels(models: tuple[Model, ...], request: Request) -> tuple[Model, ...]:
+    """Each model with its own column of labels."""
+    labels = request.own_labels
+    if len(labels) != len(models) or (request.probs and request.matrices):
+        got = f"got {len(labels)} for {len(models)} models"
+        raise InputError(
+            "--label", "must be given once, or once for each `--prob` in the same order", got
+        )
+    pairs = zip(models, labels, strict=True)
+    return tuple(replace(model, label=label) for model, label in pairs)
 
 
 def _choose_statements(
@@ -322,35 +352,45 @@ def _label_models(names: Sequence[str], source: str, request: Request) -> tuple[
     Columns that match two patterns are paired by what their stars match.
     """
     if request.label is None or len(request.matrices) != 1 or request.probs:
-        demand = "needs columns of labels, such as `--label 'y_*'`, and as many of scores, `--prob-columns 'p_*'`"
+        demand = (
+            "needs columns of labels, such as `--label 'y_*'`, and as many of scores, "
+            "`--prob-columns 'p_*'`"
+        )
         raise InputError("--kind multilabel", demand)
     scores = _matrix_model(names, request.matrices[0], source)
     free = [name for name in names if name not in scores.columns]
     labels = _matrix_model(free, request.label, source, "--label")
     assert labels.classes is not None and scores.classes is not None
-    place = {name: i for i, name in enumerate(scores.classes)}
-    if labels.starred and scores.starred:
-        order = [place.get(name, -1) for name in labels.classes]
-    else:
-        order = None
     got = f"labels are {_list_names(labels.columns)}; scores are {_list_names(scores.columns)}"
-    if len(labels.columns) != len(scores.columns) or (order is not None and -1 in order):
+    if len(labels.columns) != len(scores.columns):
         raise InputError("", "Every label must have a column of scores", got)
-    named = _stems(labels.columns)
-    given = _stems(scores.columns)
-    if order is None and named != given and sorted(named) == sorted(given):
-        remedy = "Two patterns, such as `--label 'y_*' --prob-columns 'p_*'`, are paired by name."
-        raise InputError("--prob-columns", "must be in the order of the labels", got, remedy=remedy)
-    columns = [scores.columns[i] for i in order or range(len(scores.columns))]
+    columns = scores.columns
+    if labels.starred and scores.starred:
+        column_of = dict(zip(scores.classes, scores.columns, strict=True))
+        if not column_of.keys() >= set(labels.classes):
+            raise InputError("", "Every label must have a column of scores", got)
+        columns = tuple(column_of[name] for name in labels.classes)
+    else:
+        label_stems = _stems(labels.columns)
+        score_stems = _stems(scores.columns)
+        if label_stems != score_stems and sorted(label_stems) == sorted(score_stems):
+            remedy = (
+                "Two patterns, such as `--label 'y_*' --prob-columns 'p_*'`, are paired by name."
+            )
+            demand = "must be in the order of the labels"
+            raise InputError("--prob-columns", demand, got, remedy=remedy)
     triples = zip(labels.classes, labels.columns, columns, strict=True)
     return tuple(Model(name, (column,), label=label) for name, label, column in triples)
 
 
 def _stems(names: Sequence[str]) -> list[str]:
     """Names without the beginning that all of them share."""
-    least = min(map(len, names))
-    same = next((i for i in range(least) if len({name[i] for name in names}) > 1), least)
-    return [name[same:] for name in names]
+    shared = 0
+    for letters in zip(*names, strict=False):  # as far as the shortest name
+        if len(set(letters)) > 1:
+            break
+        shared += 1
+    return [name[shared:] for name in names]
 
 
 def choose_scores(
@@ -378,32 +418,34 @@ def choose_scores(
 def paired(models: Iterable[Any], keys: Iterable[Any], what: str) -> dict[str, list[int]]:
     """The rows of each model, in the order of the keys that all models have.
 
-    One that is repeated must be so in all.
+    A key that is repeated must be repeated equally often for every model.
     """
-    place: dict[str, dict[Any, list[int]]] = {}
+    places: dict[str, dict[Any, list[int]]] = {}
     for i, (name, key) in enumerate(zip(models, keys, strict=True)):
-        place.setdefault(str(name), {}).setdefault(key, []).append(i)
-    shared = [
-        key for key in next(iter(place.values())) if all(key in own for own in place.values())
-    ]
+        places.setdefault(str(name), {}).setdefault(key, []).append(i)
+    first = next(iter(places.values()))
+    shared = [key for key in first if all(key in place for place in places.values())]
     if not shared:
         remedy = "Of any JSON `--id-field` names the question." if "question" in what else ""
-        none = f"{' and '.join(map(repr, place))} have no {what} in common"
-        raise InputError("", none, remedy=remedy)
+        demand = f"{' and '.join(map(repr, places))} have no {what} in common"
+        raise InputError("", demand, remedy=remedy)
     for key in shared:
-        times = {name: len(own[key]) for name, own in place.items()}
+        times = {name: len(place[key]) for name, place in places.items()}
         if len({*times.values()}) > 1:
-            got = f"of {key!r} the rows are {', '.join(f'{n} of {name!r}' for name, n in times.items())}"
-            remedy = "Leave repeated rows out, or add to the column what tells them apart."
+            counts = ", ".join(f"{n} of {name!r}" for name, n in times.items())
             raise InputError(
-                "", f"Every model must have a {what} equally often", got, remedy=remedy
+                "",
+                f"Every model must have a {what} equally often",
+                f"of {key!r} the rows are {counts}",
+                remedy="Leave repeated rows out, or add to the column what tells them apart.",
             )
-    at = {name: [i for key in shared for i in own[key]] for name, own in place.items()}
-    if lost := sum(len(some) for own in place.values() for some in own.values()) - sum(
-        map(len, at.values())
-    ):
+    rows = {name: [i for key in shared for i in place[key]] for name, place in places.items()}
+    lost = 0
+    for name, place in places.items():
+        lost += sum(map(len, place.values())) - len(rows[name])
+    if lost:
         warning(f"{lost:,} rows have no partner with the same {what}, and are left out.")
-    return at
+    return rows
 
 
 def _guess(names: Sequence[str], usual: Sequence[str], what: str, option: str, source: str) -> str:
@@ -437,10 +479,13 @@ def _check_column(names: Sequence[str], wanted: str, option: str, source: str) -
 def _overview(names: Sequence[str]) -> tuple[str, str]:
     """Which columns there are, and why they may be the wrong ones."""
     if len(names) == 1:
-        other = next((s for s in (";", "\t", "|", ",") if s in names[0]), None)
-        typed = "tab" if other == "\t" else repr(other)
-        hint = f"If {other!r} separates columns, say `--separator {typed}`." if other else ""
-        return f"its only column is {names[0]!r}", hint
+        overview = f"its only column is {names[0]!r}"
+        for separator in (";", "\t", "|", ","):
+            if separator in names[0]:
+                typed = "tab" if separator == "\t" else repr(separator)
+                hint = f"If {separator!r} separates columns, say `--separator {typed}`."
+                return overview, hint
+        return overview, ""
     hint = ""
     if list(names) == [str(i) for i in range(len(names))]:
         hint = "Columns of a matrix are numbered: `--label 0 --prob 1`. "
@@ -465,12 +510,11 @@ def _matrix_model(
             pattern = re.compile(re.escape(item).replace(r"\*", "(.*)"), re.DOTALL)
             matches = [(m[1], m[0]) for m in map(pattern.fullmatch, names) if m]
             if not matches:
-                known, hint = _overview(names)
+                overview, hint = _overview(names)
                 demand = f"no column of {source} matches {item!r}"
-                raise InputError("", demand, known, remedy=hint, context=f"`{option}`")
-            if all(
-                part.isdecimal() for part, _ in matches
-            ):  # p2 before p10, whatever their order in the file
+                raise InputError("", demand, overview, remedy=hint, context=f"`{option}`")
+            # p2 before p10, whatever their order in the file.
+            if all(part.isdecimal() for part, _ in matches):
                 matches.sort(key=lambda pair: int(pair[0]))
         else:
             _check_column(names, item, option, source)
@@ -481,35 +525,30 @@ def _matrix_model(
         raise InputError(option, "must name each column once", f"got {text!r}")
     if len(columns) < 2:
         demand = "must give one column per class, at least 2"
-        got = f"{text!r} gives one"
-        raise InputError(
-            option, demand, got, remedy="`--prob` takes one." if option == "--prob-columns" else ""
-        )
+        remedy = "`--prob` takes one." if option == "--prob-columns" else ""
+        raise InputError(option, demand, f"{text!r} gives one", remedy=remedy)
     return Model(text, tuple(columns), tuple(classes), "*" in text)
 
 
 def columns_of_answers(request: Request, answers: Any) -> Request:
-    """The columns of answers unless others are named: clusters by question, groups by source, model and task."""
+    """The columns of answers unless others are named.
+
+    Clusters are questions; groups are sources, models and tasks.
+    """
     context = click.get_current_context()
     by = [name for name in ("source", "model", "task") if name in answers.by]
     if "by" not in context.params or request.by or context.info_name == "fit":
         by = []
     elif context.info_name == "tally" or (len(by) > 1 and context.info_name != "report"):
-        by = [
-            "origin"
-        ]  # a tally reads one file after the other; elsewhere a group of one column would pool the others
+        # A tally reads one file after the other; elsewhere a group of one column would pool the
+        # others.
+        by = ["origin"]
     if by:
         note(f"groups by {' and '.join(by)}: they are not pooled. `--by` chooses others.")
     elif "source" in answers.by and "source" not in request.by:
-        warning(
-            f"Confidences of different sources are pooled: {'; '.join(sorted(set(answers.source.tolist())))}."
-        )
-    probs = request.probs or (() if request.matrices else ("confidence",))
-    label = request.label or ("right_option" if request.matrices else "label")
-    return replace(
-        request,
-        label=label,
-        probs=probs,
-        cluster=request.cluster or "question",
-        by=request.by or tuple(by),
-    )
+        sources = "; ".join(sorted(set(answers.source.tolist())))
+        warning(f"Confidences of different sources are pooled: {sources}.")
+    request = replace(request, cluster=request.cluster or "question", by=request.by or tuple(by))
+    if request.matrices:
+        return replace(request, label=request.label or "right_option")
+    return replace(request, label=request.label or "label", probs=request.probs or ("confidence",))

@@ -19,6 +19,7 @@ from trueness.cli._answers import paired_rows
 from trueness.cli._columns import Group, Request, group_columns
 from trueness.cli._dataset import Rows, read_rows, uses_logs
 from trueness.cli._printing import (
+    LIMITS,
     Output,
     Target,
     interval_cell,
@@ -34,7 +35,8 @@ from trueness.errors import InputError
 @opt.cluster
 @opt.text(
     "--measure",
-    "The measure to compare: squared-ece, brier, log-loss, ece, ace, auc, slope, ... (any name of `tn.estimate`).",
+    "The measure to compare: squared-ece, brier, log-loss, ece, ace, auc, slope, ... "
+    "(any name of `tn.estimate`).",
     default="squared-ece",
 )
 @opt.choice(
@@ -69,14 +71,20 @@ def compare(**options: Any) -> None:
     Exit code 0: compared, whatever the result. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     target = Target.pop_from(options)
-    measure = options["measure"]
     bins = opt.bin_rule(options["bins"])
-    settings = {name: options[name] for name in ("level", "resamples", "seed")}
-    settings |= {
-        "measure": measure.replace("-", "_"),
+    settings = {
+        "measure": options["measure"].replace("-", "_"),
         "bins": bins,
         "method": options["method"] or "auto",
+        "level": options["level"],
+        "resamples": options["resamples"],
+        "seed": options["seed"],
     }
+    estimated = None
+    if options["intervals"]:
+        estimated = {"level": options["level"], "seed": options["seed"]}
+        if bins is not None:
+            estimated["bins"] = bins
     request = Request.pop_from(options)
     if request.files and uses_logs(request):
         rows = paired_rows(request)
@@ -87,13 +95,7 @@ def compare(**options: Any) -> None:
         got = f"got {rows.choice.models[0].name!r} alone"
         raise InputError("--prob", demand, got)
     rows.note_importance()
-    own = {"level": options["level"], "seed": options["seed"]} | (
-        {} if bins is None else {"bins": bins}
-    )
-    results = [
-        _compared(part, group, settings, own if options["intervals"] else None)
-        for group, part in rows.groups()
-    ]
+    results = [_compared(part, group, settings, estimated) for group, part in rows.groups()]
     target.deliver(_output(rows, results))
 
 
@@ -103,77 +105,80 @@ class _Compared(NamedTuple):
     estimates: "Mapping[str, tn.results.Estimate]"
     """The measure of each model with its limits, unless only the differences are needed."""
 
+    def limits_of(self, key: str, model: str) -> dict[str, float]:
+        """The limits of the measure of a model, for the columns `key`; none if not computed."""
+        if not self.estimates:
+            return {}
+        return with_limits(key, self.estimates[model])
+
 
 def _compared(
-    part: Rows, group: Group, settings: dict[str, Any], own: dict[str, Any] | None
+    part: Rows, group: Group, settings: dict[str, Any], estimated: dict[str, Any] | None
 ) -> _Compared:
-    """The comparison and, with options of their `own`, the measure of each model with its limits."""
+    """The comparison and, with options in `estimated`, each model's measure with its limits."""
     with (
         part.about(*part.choice.models, group=group) as warned,
         progress_bar("Resampling rows") as report,
     ):
-        scores, one = part.model_scores()
+        scores, shared = part.model_scores()
         labels = part.own_labels()
         result = tn.compare(
-            labels, scores, cluster=part.cluster, progress=report, **settings, **one.rows
+            labels, scores, cluster=part.cluster, progress=report, **settings, **shared.rows
         )
     warning(*warned, about=str(group))
-    if own is None:
+    if estimated is None:
         return _Compared(group, result, {})
-    how: dict[str, Any] = {**own, "cluster": part.cluster, **one.rows}
+    options = {**estimated, "cluster": part.cluster, **shared.rows}
+    estimates = {}
     with part.about(*part.choice.models, group=group):  # the comparison has given its warnings
-        own_labels = labels if isinstance(labels, dict) else dict.fromkeys(scores, labels)
-        each = {
-            name: tn.estimate(settings["measure"], own_labels[name], p, **how)
-            for name, p in scores.items()
-        }
-    return _Compared(group, result, each)
+        for name, p in scores.items():
+            y = labels[name] if isinstance(labels, dict) else labels
+            estimates[name] = tn.estimate(settings["measure"], y, p, **options)
+    return _Compared(group, result, estimates)
 
 
 def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
     first = results[0].comparison
     level = level_percent(first.level)
+    several = len(first.pairs) > 1
     difference = "difference of squares" if first.measure == "squared_ece" else "difference"
     columns = [
         *group_columns(rows.choice.by),
-        *(Column(key, key, "name") for key in ("first", "second")),
+        Column("first", "first", "name"),
+        Column("second", "second", "name"),
         Column("difference", difference, "fraction"),
-        *(
-            Column(key, title, "fraction")
-            for key, title in (("low", f"{level} from"), ("high", "to"))
-        ),
+        Column("low", f"{level} from", "fraction"),
+        Column("high", "to", "fraction"),
         Column("pvalue", "p", "p"),
-        Column("adjusted_pvalue", "adjusted p", "p", "all" if len(first.pairs) > 1 else "data"),
-        *(
-            Column(key, key, "fraction", "data")
-            for key in ("standard_error", "simultaneous_low", "simultaneous_high")
-        ),
+        Column("adjusted_pvalue", "adjusted p", "p", "all" if several else "data"),
+        Column("standard_error", "standard_error", "fraction", "data"),
+        Column("simultaneous_low", "simultaneous_low", "fraction", "data"),
+        Column("simultaneous_high", "simultaneous_high", "fraction", "data"),
     ]
-    ends = ("", *(("_low", "_high", "_floor") if results[0].estimates else ()))
-    columns += [
-        Column(f"{place}_estimate{end}", "", forms="data")
-        for place in ("first", "second")
-        for end in ends
-    ]
+    for key in ("first_estimate", "second_estimate"):
+        columns.append(Column(key, "", forms="data"))
+        if results[0].estimates:
+            columns += [Column(f"{key}_{end}", "", forms="data") for end in LIMITS]
     lines = []
-    for group, one, own in results:
-        for pair in one.pairs:
-            lines.append(group.entry() | pair.to_dict())
+    for compared in results:
+        for pair in compared.comparison.pairs:
+            line = compared.group.entry() | pair.to_dict()
             for key, name in (("first_estimate", pair.first), ("second_estimate", pair.second)):
-                lines[-1] |= {key: one.estimates[name]} | (
-                    with_limits(key, own[name]) if own else {}
-                )
+                line[key] = compared.comparison.estimates[name]
+                line |= compared.limits_of(key, name)
+            lines.append(line)
     number = "" if rows.choice.by else f", {first.n:,} rows"
     bins = f", {rule_in_words(first.bins)}" if first.bins else ""
     notes = [
         f"{rows.choice.in_words(rows.source)}{number}.",
         f"{first.measure} ({first.method}{bins}). {first.multiplicity} {first.assumptions}",
     ]
-    notes += limits_notes(
-        [(first.measure, one) for each in results for one in each.estimates.values()]
-    )
-    notes += [": ".join(filter(None, [str(one.group), one.comparison.sentence])) for one in results]
-    data = {"data": rows.choice.about(rows.source), "comparisons": list(map(_entry, results))}
+    estimates = [estimate for compared in results for estimate in compared.estimates.values()]
+    notes += limits_notes([(first.measure, estimate) for estimate in estimates])
+    for compared in results:
+        words = filter(None, [str(compared.group), compared.comparison.sentence])
+        notes.append(": ".join(words))
+    data = {"data": rows.entry, "comparisons": list(map(_entry, results))}
     return Output(
         Table(columns, lines, notes), data, [("Each model:", _models_table(rows, results))]
     )
@@ -181,8 +186,8 @@ def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
 
 def _models_table(rows: Rows, results: Sequence[_Compared]) -> Table:
     first = results[0].comparison
-    values = [value for one in results for value in one.comparison.estimates.values()]
     kind: Kind = "percent" if first.measure == "tce" else "fraction"
+    values = [value for result in results for value in result.comparison.estimates.values()]
     decimals = common_decimals(values)
     is_squared = first.measure == "squared_ece"
     columns = [
@@ -192,48 +197,47 @@ def _models_table(rows: Rows, results: Sequence[_Compared]) -> Table:
         Column("interval", f"{level_percent(first.level)} interval", "number"),
         Column("floor", "if calibrated", "number"),
     ]
+
+    def cells(value: float, estimate: "tn.results.Estimate | None") -> dict[str, Cell]:
+        if is_squared:
+            return _typical_error(value, estimate)
+        line = {"value": Cell(value, written(value, kind, decimals))}
+        if estimate is not None:
+            line["interval"] = interval_cell(estimate.low, estimate.high, kind)
+            if not math.isnan(estimate.floor):
+                line["floor"] = Cell(estimate.floor, written(estimate.floor, kind, decimals))
+        return line
+
     lines = []
-    for group, one, own in results:
-        for name, value in one.estimates.items():
-            line = {
-                **group.entry(),
-                "model": name,
-                "value": Cell(value, written(value, kind, decimals)),
-            }
-            if is_squared:
-                line |= _typical_error(value, own.get(name))
-            elif own:
-                line["interval"] = interval_cell(own[name].low, own[name].high, kind)
-                floor = own[name].floor
-                line |= (
-                    {}
-                    if math.isnan(floor)
-                    else {"floor": Cell(floor, written(floor, kind, decimals))}
-                )
-            lines.append(line)
+    for result in results:
+        for name, value in result.comparison.estimates.items():
+            line = cells(value, result.estimates.get(name))
+            lines.append({**result.group.entry(), "model": name, **line})
     return Table(columns, lines)
 
 
-def _typical_error(square: float, own: "tn.results.Estimate | None") -> dict[str, Cell]:
+def _typical_error(square: float, estimate: "tn.results.Estimate | None") -> dict[str, Cell]:
     """The root of a squared error in percentage points, with its limits."""
-    squares = (square,) if own is None else (square, own.low, own.high)
+    squares = (square,) if estimate is None else (square, estimate.low, estimate.high)
     error, *limits = points(*(max(0.0, value) ** 0.5 for value in squares))
     cells = {"value": Cell(square, f"{error} points" if float(error) > 0 else TOO_SMALL)}
-    if own is None or not math.isfinite(own.high):
+    if estimate is None or not math.isfinite(estimate.high):
         return cells
     low, high = limits
     # Whether zero is among the values is said by the verdict, from a test.
-    cells["interval"] = Cell(own.low, f"{low} to {high}" if float(low) > 0 else f"at most {high}")
+    span = f"{low} to {high}" if float(low) > 0 else f"at most {high}"
+    cells["interval"] = Cell(estimate.low, span)
     return cells
 
 
 def _entry(compared: _Compared) -> dict[str, Any]:
     """A comparison with its pairs as a list of objects, and the limits of the models."""
-    one = compared.comparison
-    own = compared.estimates
-    ends = ("low", "high", "floor") if own else ()
-    limits = {
-        f"estimates_{end}": {name: getattr(each, end) for name, each in own.items()} for end in ends
-    }
-    about = {key: value for key, value in one.to_dict().items() if key not in one.columns()}
-    return {**compared.group.entry(), **about, **limits, "pairs": one.rows()}
+    comparison = compared.comparison
+    columns = comparison.columns()
+    entry = compared.group.entry()
+    entry |= {key: value for key, value in comparison.to_dict().items() if key not in columns}
+    if compared.estimates:
+        for end in LIMITS:
+            limits = {name: getattr(x, end) for name, x in compared.estimates.items()}
+            entry[f"estimates_{end}"] = limits
+    return entry | {"pairs": comparison.rows()}

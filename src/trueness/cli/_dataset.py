@@ -1,4 +1,4 @@
-"""From the options of a command to rows: open the files, choose the columns, pass them to the library."""
+"""From the options of a command to rows: open the files, choose columns, call the library."""
 
 from __future__ import annotations  # the types of arrays, which help does not need
 
@@ -19,6 +19,7 @@ from trueness.cli._columns import (
     Model,
     Request,
     choose,
+    choose_scores,
     columns_of_answers,
     paired,
 )
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 _IMPORTANCE = (
     "Weights are not whole numbers: they are taken as importance weights, not as counts of rows."
 )
-_LARGE = 256 * 1000 * 1000
-_MOST_MODELS = 50
+_LARGE = 256 * 1000 * 1000  # bytes; larger files are read in pieces
+_MOST_MODELS = 50  # with more, `--model-column` is probably the column of questions
 _NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?(?<=[\d.])", re.ASCII)
 Answer = TypeVar("Answer")
 
@@ -45,9 +46,10 @@ Answer = TypeVar("Answer")
 class Arguments:
     """Labels and scores of one model as the library takes them."""
 
-    y_true: NDArray[Any]
+    y_true: Any
+    """Labels, or Events in place of labels and scores."""
     y_prob: Any
-    """Scores; None beside Events in place of labels."""
+    """Scores; None beside Events."""
     rows: RowOptions
     remark: str | None = None
     """How the classes were inferred."""
@@ -73,6 +75,16 @@ class Rows:
         return self.origin.name
 
     @property
+    def sentence(self) -> str:
+        """The data as a note below a table describes them."""
+        return f"{self.choice.in_words(self.source)}."
+
+    @property
+    def entry(self) -> dict[str, object]:
+        """The data as JSON describes them."""
+        return self.choice.about(self.source)
+
+    @property
     def label(self) -> NDArray[Any]:
         return self.columns.labels[self.choice.label]
 
@@ -91,7 +103,9 @@ class Rows:
             return self.request.weight_type
         w = self.columns.numbers[self.choice.weight]
         whole = w.round() if w.dtype.kind == "f" else w
-        return "importance" if ((w < whole) | (w > whole)).any() else "frequency"  # nan is neither
+        if ((w < whole) | (w > whole)).any():  # nan is neither
+            return "importance"
+        return "frequency"
 
     def note_importance(self) -> None:
         """Say that weights were taken as importance weights because they are not whole numbers."""
@@ -118,8 +132,11 @@ class Rows:
         return complete
 
     def check_groups(self, *, gaps: bool = False) -> None:
+        """Raise for missing values in columns of groups; with `gaps`, `--by` may have them."""
         for name, column in self.columns.groups.items():
-            gone = 0 if gaps and name in self.choice.by else int(missing_rows(column).sum())
+            if gaps and name in self.choice.by:
+                continue
+            gone = int(missing_rows(column).sum())
             if gone:
                 demand = f"column {name!r} must not have missing values"
                 got = f"{gone:,} of {len(column):,} are"
@@ -129,26 +146,32 @@ class Rows:
     def check_shapes(self) -> None:
         names = {self.is_matrix(model): model.name for model in self.choice.models[::-1]}
         if len(names) > 1:
-            both = f"{names[False]!r} is one column of scores and {names[True]!r} a matrix: measure them apart"
-            raise InputError("", both)
+            raise InputError(
+                "",
+                f"{names[False]!r} is one column of scores and {names[True]!r} a matrix: "
+                "measure them apart",
+            )
 
     def complete(self, *, gaps: bool = False) -> Rows:
         """All rows, or with ``--missing drop`` those that are complete for every model."""
-        free = [id(self.columns.groups[name]) for name in self.choice.by] if gaps else []
-        free += [id(self.label)] if self.choice.judge else []  # no human looked
-        every = [column for column in self.columns.arrays() if id(column) not in free]
-        # An error, which the first measure reports.
-        if self.request.missing != "drop" or len(set(map(len, every))) > 1:
+        if self.request.missing != "drop":
             return self
-        kept = ~reduce(or_, map(missing_rows, every))
+        exempt = set[int]()
+        if gaps:
+            exempt.update(id(self.columns.groups[name]) for name in self.choice.by)
+        if self.choice.judge:  # no human looked at every row
+            exempt.add(id(self.label))
+        checked = [column for column in self.columns.arrays() if id(column) not in exempt]
+        if len(set(map(len, checked))) > 1:  # an error, which the first measure reports
+            return self
+        kept = ~reduce(or_, map(missing_rows, checked))
         return replace(self.select(kept), dropped=int((~kept).sum()))
 
     def select(self, chosen: NDArray[np.bool_]) -> Rows:
-        """Some of the rows, with the numbers that they have in the file."""
-        at = chosen.nonzero()[0]
-        return replace(
-            self, columns=self.columns.at(at), kept=at if self.kept is None else self.kept[at]
-        )
+        """The chosen rows, with the numbers that they have in the file."""
+        place = chosen.nonzero()[0]
+        kept = place if self.kept is None else self.kept[place]
+        return replace(self, columns=self.columns.at(place), kept=kept)
 
     def by_model(self) -> list[tuple[Model, Rows]]:
         """Each model and its rows: all or, in a long table, its own; a group may have none."""
@@ -156,17 +179,19 @@ class Rows:
 
         if not self.choice.long:
             return [(model, self) for model in self.choice.models]
-        names = np.array(
-            [str(name) for name in self.columns.groups[self.choice.long[0]].tolist()], dtype=object
-        )
-        parts = ((model, self.select(names == model.name)) for model in self.choice.models)
-        return [(model, part) for model, part in parts if len(part) or not self.choice.by]
+        column = self.columns.groups[self.choice.long[0]].tolist()
+        names = np.array(list(map(str, column)), dtype=object)
+        parts = []
+        for model in self.choice.models:
+            part = self.select(names == model.name)
+            if len(part) or not self.choice.by:
+                parts.append((model, part))
+        return parts
 
     def groups(self) -> list[tuple[Group, Rows]]:
-        """All rows, or those of each group of each column that `--by` names, in the order of their values.
+        """All rows, or those of each group of each column that `--by` names, ordered by value.
 
-        Dropped rows are counted over all groups: in some, the missing value may be the group
-        itself.
+        Dropped rows are counted over all groups: the missing value may be the group itself.
         """
         import numpy as np
 
@@ -177,13 +202,12 @@ class Rows:
         for by in self.choice.by:
             column = self.columns.groups[by].tolist()
             numbered = {value: i for i, value in enumerate(sort_values(set(column)))}
-            code = np.array(
-                [numbered[value] for value in column]
-            )  # an array compared with "a\0" compares with "a"
+            # Codes, since NumPy drops a null at the end: an array compared with "a\0" compares
+            # with "a".
+            code = np.array([numbered[value] for value in column])
             for value, i in numbered.items():
-                parts.append(
-                    (Group(by, value), replace(self.select(code == i), request=request, dropped=0))
-                )
+                part = replace(self.select(code == i), request=request, dropped=0)
+                parts.append((Group(by, value), part))
         return parts
 
     def _classes(self) -> dict[str, Any]:
@@ -193,9 +217,9 @@ class Rows:
         seen = sorted({str(v) for v in self.label.tolist() if v is not None and v == v})
         if self.request.pos_label is not None:
             event = str(_as_label(self.label, self.request.pos_label))
-            others = [name for name in seen if name != event]
-            if len(others) == 1:
-                return {"labels": (*others, event), "pos_label": None}
+            rest = [name for name in seen if name != event]
+            if len(rest) == 1:
+                return {"labels": (*rest, event), "pos_label": None}
             return {}
         unnamed = any(
             self.is_matrix(model) and model.classes is None for model in self.choice.models
@@ -205,16 +229,18 @@ class Rows:
         return {}
 
     def arguments(self, model: Model) -> Arguments:
-        import numpy as np
-
+        """What the library takes of one model."""
         numbers = self.columns.numbers
         if self.choice.statements is not None:
-            events: Any = self.choice.statements.make(model.name, numbers)
-            return Arguments(events, None, {})
+            return Arguments(self.choice.statements.make(model.name, numbers), None, {})
         request = self.request
         scores = [as_fractions(numbers[name], request.percent) for name in model.columns]
-        described = ("missing", "clip_tolerance", "sum_tolerance", "from_logits")
-        rows: RowOptions = {name: getattr(request, name) for name in described}  # type: ignore[assignment]  # names of row options
+        rows: RowOptions = {
+            "missing": request.missing,
+            "clip_tolerance": request.clip_tolerance,
+            "sum_tolerance": request.sum_tolerance,
+            "from_logits": request.from_logits,
+        }
         if self.choice.weight is not None:
             rows["sample_weight"] = numbers[self.choice.weight]
             rows["weight_type"] = request.weight_type
@@ -222,49 +248,56 @@ class Rows:
         matrix = self.is_matrix(model)
         if request.pos_label is not None:
             rows["pos_label"] = request.pos_label if matrix else _as_label(label, request.pos_label)
-        order: Any = (
-            None if request.labels is None else [_as_label(label, name) for name in request.labels]
-        )
-        order, remark = _class_order(label, model) if matrix and order is None else (order, None)
-        if order is not None:
-            rows["labels"] = order
-        return Arguments(
-            label, scores[0] if len(scores) == 1 else np.column_stack(scores), rows, remark
-        )
+        remark = None
+        if request.labels is not None:
+            rows["labels"] = [_as_label(label, name) for name in request.labels]
+        elif matrix:
+            order, remark = _class_order(label, model)
+            if order is not None:
+                rows["labels"] = order
+        return Arguments(label, side_by_side(scores), rows, remark)
 
     def side_by_side(self) -> Arguments:
         """All labels with their scores, as matrices."""
         import numpy as np
 
-        every = [self.arguments(model) for model in self.choice.models]
-        names: Any = {"kind": "multilabel", "labels": [model.name for model in self.choice.models]}
-        y, p = (
-            np.column_stack([getattr(one, name) for one in every]) for name in ("y_true", "y_prob")
-        )
-        return Arguments(y, p, {**every[0].rows, **names})
+        models = [self.arguments(model) for model in self.choice.models]
+        rows = models[0].rows
+        rows["kind"] = "multilabel"
+        rows["labels"] = [model.name for model in self.choice.models]
+        y = np.column_stack([model.y_true for model in models])
+        p = np.column_stack([model.y_prob for model in models])
+        return Arguments(y, p, rows)
 
     def judged(self, *, level: float, seed: int) -> dict[str, tn.results.Powered]:
-        """What human labels and the judge's say together, of each model."""
+        """What human labels and the judge's say together, by model."""
         require_rows(self.source, len(self))
-        found = {}
+        results = {}
         complete = self.complete()
         complete.warn_of_dropped()
         for model, rows in complete.by_model():
             with rows.about(model, options={"pos_label": "--pos-label"}) as warned:
-                one = rows.arguments(model)
+                arguments = rows.arguments(model)
                 judge = rows.columns.labels[str(self.choice.judge)]
-                how: Any = {"cluster": rows.cluster, "level": level, "seed": seed, **one.rows}
-                found[model.name] = tn.powered(one.y_true, judge, one.y_prob, **how)
+                results[model.name] = tn.powered(
+                    arguments.y_true,
+                    judge,
+                    arguments.y_prob,
+                    cluster=rows.cluster,
+                    level=level,
+                    seed=seed,
+                    **arguments.rows,
+                )
             warning(*warned)
-        return found
+        return results
 
     def each(
         self, doing: str, ask: Callable[[Arguments, Rows], Answer]
     ) -> Iterator[tuple[Group, Model, Answer]]:
         """What a function answers about each model in each group; errors and warnings say which."""
-        parts = [
-            (group, own, model) for group, part in self.groups() for model, own in part.by_model()
-        ]
+        parts = []
+        for group, rows in self.groups():
+            parts += [(group, part, model) for model, part in rows.by_model()]
         with progress_bar(doing) as report:
             for i, (group, part, model) in enumerate(parts):
                 with part.about(model, group=group) as warned:
@@ -282,12 +315,15 @@ class Rows:
         return {model.name: self.columns.labels[str(model.label)] for model in self.choice.models}
 
     def model_scores(self) -> tuple[dict[str, NDArray[Any]], Arguments]:
-        """The scores of all models by name, and what they share, for functions that take several models."""
-        every = {model.name: self.arguments(model) for model in self.choice.models}
-        first = next(iter(every.values()))
-        if any(other.rows.get("labels") != first.rows.get("labels") for other in every.values()):
+        """The scores of all models by name, and the arguments that they share."""
+        arguments = [self.arguments(model) for model in self.choice.models]
+        first = arguments[0]
+        if any(other.rows.get("labels") != first.rows.get("labels") for other in arguments):
             raise InputError("", "All models must have their columns in the same order of classes")
-        return {name: one.y_prob for name, one in every.items()}, first
+        scores = {}
+        for model, of_model in zip(self.choice.models, arguments, strict=True):
+            scores[model.name] = of_model.y_prob
+        return scores, first
 
     def about(
         self, *models: Model, group: Group | None = None, **words: Any
@@ -297,45 +333,46 @@ class Rows:
         Give its warnings.
         """
         context = self.source if group is None or group.by is None else f"{self.source}, {group}"
-        named = [
-            ("column" if len(model.columns) == 1 else "scores", model.name) for model in models
-        ]
+        scores = " and ".join(model.in_words for model in models)
         if self.choice.long and len(models) == 1:
             context = f"{context}, model {models[0].name!r}"
-            named = [("column", models[0].columns[0])]
-        # Not so if a long table was put side by side.
-        typed = self.choice.label in self.choice.labels
+            scores = f"column {models[0].columns[0]!r}"
         choice = self.choice
         label = models[0].label if len(models) == 1 else None
         columns = {
             "y_true": label or choice.label,
             "sample_weight": choice.weight,
             "y_human": choice.label,
+            "cluster": choice.cluster,
+            "grades": choice.grades,
+            "judge": choice.judge,
         }
-        columns |= {name: getattr(choice, name) for name in ("cluster", "grades", "judge")}
-        columns |= {
-            f"Model {one.name!r}: y_true": (typed and one.label) or choice.label for one in models
-        }
-        arguments = {name: f"column {column!r}" for name, column in columns.items()}
-        arguments["y_prob"] = " and ".join(f"{what} {name!r}" for what, name in named)
+        # Nobody typed the labels of the models of a long table that was put side by side.
+        is_typed = choice.label in choice.labels
+        for model in models:
+            column = (is_typed and model.label) or choice.label
+            columns[f"Model {model.name!r}: y_true"] = column
         if choice.statements is not None:
-            stated = choice.statements.arguments(models[0].name)
-            arguments |= {name: f"column {column!r}" for name, column in stated.items()}
+            columns |= choice.statements.arguments(models[0].name)
+        arguments = {name: f"column {column!r}" for name, column in columns.items()}
+        arguments["y_prob"] = scores
 
-        def place(place: Place) -> str:
+        def spell_place(place: Place) -> str:
             row = place.row if self.kept is None else int(self.kept[place.row])
             where = self.origin.place(row + self.first)
             if place.column is None:
                 return where
             return f"{where}, column {place.column}"
 
-        return reword_messages(wording(arguments, place, **words), context)
+        return reword_messages(wording(arguments, spell_place, **words), context)
 
 
 def as_numbers(column: Any) -> Any:
     """A column of text as numbers, if every cell is one; 007 is a name."""
-    cells = [one for one in column.tolist() if one is not None] if column.dtype.kind in "OU" else []
-    if not cells or not all(isinstance(one, str) and _NUMBER.fullmatch(one) for one in cells):
+    if column.dtype.kind not in "OU":
+        return column
+    cells = [cell for cell in column.tolist() if cell is not None]
+    if not cells or not all(isinstance(cell, str) and _NUMBER.fullmatch(cell) for cell in cells):
         return column
     return column.astype(object).astype(float)
 
@@ -365,16 +402,15 @@ class Dataset:
 
     def rows(self) -> Rows:
         with progress_bar(f"Reading {self.source.name}"):
-            labels = dict.fromkeys(
-                (self.choice.label, *self.choice.labels, *filter(None, [self.choice.judge]))
-            )
+            judge = filter(None, [self.choice.judge])
+            labels = dict.fromkeys((self.choice.label, *self.choice.labels, *judge))
             columns = self.source.read(tuple(labels), self.choice.numbers, self.choice.groups)
         note(*filter(None, [self.source.note]))
         choice = _long_models(self.choice, columns) if self.choice.long else self.choice
         return Rows(columns, choice, self.source, self.request)
 
     def pieces(self, groups: Sequence[str] = ()) -> Iterator[tuple[Rows, int]]:
-        """Some rows at a time, with the bytes read so far."""
+        """The rows in pieces, with the bytes read so far."""
         first = 0
         for columns, read in self.source.batches(self.choice.labels, self.choice.numbers, groups):
             rows = Rows(columns, self.choice, self.source, self.request, first=first)
@@ -388,17 +424,20 @@ class Dataset:
 
         return Rows(Columns({}, {}), self.choice, self.source, self.request).about(model)
 
-    def streamed(self, asked: bool | None) -> bool:
-        """Whether to read in pieces: as asked, or by default if the file is large and no option needs all rows."""
-        named = ("by", "cluster", "model_column", "outcome", "lower", "quantiles", "horizon")
-        whole = [name for name in named if getattr(self.request, name)]
-        if asked and whole:
+    def streamed(self, stream: bool | None) -> bool:
+        """Whether to read in pieces: as `--stream` says.
+
+        By default, if the file is large and no option needs all rows.
+        """
+        need_all = ("by", "cluster", "model_column", "outcome", "lower", "quantiles", "horizon")
+        typed = [name for name in need_all if getattr(self.request, name)]
+        if stream is None:
+            return self.source.size > _LARGE and not typed
+        if stream and typed:
             raise InputError(
-                f"--{whole[0].replace('_', '-')}", "needs all rows at once", "leave `--stream` out"
+                f"--{typed[0].replace('_', '-')}", "needs all rows at once", "leave `--stream` out"
             )
-        if asked is None:
-            return self.source.size > _LARGE and not whole
-        return asked
+        return stream
 
 
 @contextmanager
@@ -409,12 +448,12 @@ def open_dataset(request: Request, *, compared: bool = False) -> Iterator[Datase
     """
     with open_source(request) if request.files else _demo(request) as source:
         if not request.files:
-            probs = request.probs or tuple(
-                name for name in source.names if name not in ("y", "truth")
-            )
-            request = replace(
-                request, label=request.label or "y", probs=() if request.matrices else probs
-            )
+            probs = request.probs
+            if request.matrices:
+                probs = ()
+            elif not probs:
+                probs = tuple(name for name in source.names if name not in ("y", "truth"))
+            request = replace(request, label=request.label or "y", probs=probs)
         if hasattr(source, "answers"):
             request = columns_of_answers(request, source.answers)
         choice = choose((*source.names, *source.nested), source.name, request)
@@ -431,14 +470,15 @@ def _long_models(choice: Choice, columns: Columns) -> Choice:
     model, pair = (columns.groups[name] for name in choice.long)
     names = sort_values({str(name) for name in model[~missing_rows(model)].tolist()})
     if len(names) > _MOST_MODELS:
-        remedy = "Are `--model-column` and `--pair` the other way round? Groups of rows of one model are `--by`."
-        demand = f"must name at most {_MOST_MODELS} models"
         raise InputError(
-            "--model-column", demand, f"{choice.long[0]!r} has {len(names):,}", remedy=remedy
+            "--model-column",
+            f"must name at most {_MOST_MODELS} models",
+            f"{choice.long[0]!r} has {len(names):,}",
+            remedy="Are `--model-column` and `--pair` the other way round? "
+            "Groups of rows of one model are `--by`.",
         )
-    if choice.cluster is None and len(set(zip(model.tolist(), pair.tolist(), strict=True))) < len(
-        model
-    ):
+    pairs = set(zip(model.tolist(), pair.tolist(), strict=True))
+    if choice.cluster is None and len(pairs) < len(model):
         choice = replace(choice, cluster=choice.long[1])
         note(f"rows of the same {choice.long[1]!r} are taken as a cluster.")
     return replace(choice, models=tuple(Model(name, choice.models[0].columns) for name in names))
@@ -452,30 +492,32 @@ def _side_by_side(data: Dataset) -> Dataset:
     rows.warn_of_dropped()
     source = data.source
     choice = rows.choice
-    (model, pair), (score,) = choice.long, choice.models[0].columns
+    model_column, pair = choice.long
+    (score,) = choice.models[0].columns
     shared: dict[str, Any] = {**rows.columns.groups, **rows.columns.numbers}
-    models = shared.pop(model)
+    names = shared.pop(model_column)
     scores = shared.pop(score)
-    found = paired(models.tolist(), shared[pair].tolist(), repr(pair))
-    at = {one.name: found[one.name] for one in choice.models if one.name in found}
-    first = next(iter(at.values()))
-    arrays = {name: values[first] for name, values in shared.items()} | {
-        choice.label: rows.label[first]
-    }
-    for name, some in at.items():
-        for one, values in shared.items():
-            if (values[some] != arrays[one]).any():
-                demand = f"column {one!r} must be the same for all models of a {pair!r}"
+    places = paired(names.tolist(), shared[pair].tolist(), repr(pair))
+    models = [model.name for model in choice.models if model.name in places]
+    first = places[models[0]]
+    arrays = {column: values[first] for column, values in shared.items()}
+    arrays[choice.label] = rows.label[first]
+    for name in models:
+        place = places[name]
+        for column, values in shared.items():
+            if (values[place] != arrays[column]).any():
+                demand = f"column {column!r} must be the same for all models of a {pair!r}"
                 raise InputError("", demand, f"{name!r} differs", context=source.name)
         if name in arrays:
             raise InputError(
                 "--model-column", "must not name models as columns are", f"got {name!r}"
             )
-        arrays |= {name: scores[some], f"label {name}": rows.label[some]}
-    own = tuple(Model(name, (name,), label=f"label {name}") for name in at)
+        arrays[name] = scores[place]
+        arrays[f"label {name}"] = rows.label[place]
+    columns = tuple(Model(name, (name,), label=f"label {name}") for name in models)
     return Dataset(
         Arrays(f"{source.name} by {pair}", arrays),
-        replace(choice, models=own, long=()),
+        replace(choice, models=columns, long=()),
         data.request,
     )
 
@@ -525,17 +567,21 @@ def read_logs(request: Request, files: Sequence[str], *more: str) -> Any:
     """The answers of logs as a table, with the fields that options name and `more`."""
     from trueness.sources._eval_log import AnswersTable, eval_log
 
-    others = (name for name in (*request.named, *more) if not name.startswith("option_"))
-    fields = [name for name in others if name not in AnswersTable.columns]
+    fields = []
+    for name in (*request.named, *more):
+        if not name.startswith("option_") and name not in AnswersTable.columns:
+            fields.append(name)
     options = {name: getattr(request, name) for name in ("scorer", *LOG_FIELDS)}
     spelled = {name: f"--{name.replace('_', '-')}" for name in (*options, "confidence")}
     with reword_messages(wording(options=spelled)):
-        found = eval_log(files, confidence=request.confidence or "auto", fields=fields, **options)
-    title = ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+        answers = eval_log(files, confidence=request.confidence or "auto", fields=fields, **options)
+    title = ", ".join(files[:3])
+    if len(files) > 3:
+        title = f"{title} and {len(files) - 3} more"
     for name in fields:
-        if name not in more and all(one is None for one in found.fields[name]):
+        if name not in more and all(value is None for value in answers.fields[name]):
             raise InputError("", f"No answer of {title} has a field {name!r}")
-    return AnswersTable(title, found)
+    return AnswersTable(title, answers)
 
 
 def read_rows(
@@ -546,6 +592,16 @@ def read_rows(
         rows = data.rows().validate(alike=alike, gaps=gaps)
     rows.warn_of_dropped()
     return rows
+
+
+def one_column(source: Table, request: Request) -> str:
+    """The only column of scores: the one that an option names, or whose name fits."""
+    models, guesses = choose_scores(source.names, source.name, request, {})
+    print_guesses(guesses)
+    if len(models) > 1 or len(models[0].columns) > 1:
+        names = ", ".join(model.name for model in models)
+        raise InputError("--prob", "must name one column of scores", f"got {names}")
+    return models[0].columns[0]
 
 
 def print_guesses(guesses: Sequence[str]) -> None:
@@ -561,18 +617,26 @@ def as_fractions(scores: NDArray[Any], percent: bool) -> NDArray[Any]:
     return scores
 
 
+def side_by_side(columns: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """One column as it is, or several as a matrix."""
+    import numpy as np
+
+    return columns[0] if len(columns) == 1 else np.column_stack(columns)
+
+
 def missing_rows(column: NDArray[Any]) -> NDArray[np.bool_]:
-    gaps: Any = column == None if column.dtype.kind == "O" else column != column  # noqa: E711  # by entry
-    return gaps.any(axis=1) if gaps.ndim == 2 else gaps  # type: ignore[no-any-return]
+    """Whether each row has a missing value: None in a column of objects, else nan."""
+    # By entry, hence `==`.
+    gaps = column == None if column.dtype.kind == "O" else column != column  # noqa: E711
+    rows: NDArray[np.bool_] = gaps.any(axis=1) if gaps.ndim == 2 else gaps
+    return rows
 
 
 def sort_values(values: Iterable[Any]) -> list[Any]:
-    """By value, also where numbers are stored as text.
-
-    The inner sort decides between equal floats.
-    """
+    """By value, also where numbers are stored as text."""
     values = list(values)
     try:
+        # The inner sort decides between equal floats.
         return sorted(sorted(values), key=float)
     except (TypeError, ValueError):
         return sorted(values, key=str)
@@ -600,36 +664,28 @@ def _as_label(labels: NDArray[Any], text: str) -> Any:
 
 
 def _class_order(labels: NDArray[Any], model: Model) -> tuple[list[Any] | None, str | None]:
-    """The classes in column order, where names of columns tell, and a remark about it."""
-    seen = (
-        {v for v in set(labels.tolist()) if v is not None and v == v} if labels.ndim == 1 else set()
-    )
-    text = any(isinstance(v, str) for v in seen)
+    """The classes in column order if the names of the columns say so, and a remark about it."""
+    seen = set[Any]()
+    if labels.ndim == 1:
+        seen = {v for v in set(labels.tolist()) if v is not None and v == v}
+    is_text = any(isinstance(v, str) for v in seen)
     if model.classes is None:
+        if not is_text:
+            return None, None
         shown = ", ".join(map(str, sorted(seen, key=str)[:12]))
-        return (
-            None,
-            f"Columns of {model.name!r} are taken to be the labels in sorted order: {shown}."
-            if text
-            else None,
-        )
-    if text:
+        remark = f"Columns of {model.name!r} are taken to be the labels in sorted order: {shown}."
+        return None, remark
+    if is_text:
         for names in (model.classes, model.columns):
             if seen <= set(names):
                 return list(names), None
         shown = ", ".join(map(repr, model.classes[:6]))
         demand = f"labels of `y_true` are not the names of the score columns ({shown})"
         raise InputError("", demand, "`labels=` must name the classes in the order of the columns")
-    if all(part.isdecimal() for part in model.classes):
-        numbers = [int(part) for part in model.classes]
-    else:
-        numbers = []
-    if (
-        not model.starred
-        or not numbers
-        or not seen <= set(numbers)
-        or numbers == list(range(len(numbers)))
-    ):
+    if not model.starred or not all(part.isdecimal() for part in model.classes):
+        return None, None
+    numbers = [int(part) for part in model.classes]
+    if not seen <= set(numbers) or numbers == list(range(len(numbers))):
         return None, None
     shown = ", ".join(map(str, numbers[:12]))
     return list(numbers), f"Classes are taken from the names of the columns: {shown}."

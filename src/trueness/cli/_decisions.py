@@ -16,7 +16,7 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.table import Column, Table
-from trueness.cli._columns import Group, Model, Request, group_columns, model_column
+from trueness.cli._columns import Group, Model, Request, group_columns, model_column, model_if
 from trueness.cli._dataset import (
     Arguments,
     Dataset,
@@ -25,7 +25,16 @@ from trueness.cli._dataset import (
     open_dataset,
     read_rows,
 )
-from trueness.cli._printing import Output, Target, note, reword_messages, warning, wording
+from trueness.cli._printing import (
+    VALUE_AND_LIMITS,
+    Output,
+    Target,
+    data_columns,
+    note,
+    reword_messages,
+    warning,
+    wording,
+)
 from trueness.cli._receipt import receipt_of, write_receipt
 from trueness.cli._tally import ModelSums, file_names, own_bins, read_total, stream_sums
 from trueness.errors import InputError
@@ -34,21 +43,25 @@ if TYPE_CHECKING:
     from trueness._tally.evidence import Evidence
     from trueness.results import Finding, Gate
 
-_NUMBERS = ("estimate", "low", "high")
 _BOUNDS = ("max_ece", "max_l2", "oe_within")
-_TOP = "For several classes: the error of the largest score as the probability that its class is right."
-_LATTICE = 4096
-_SHOWN = 6
+_TOP = (
+    "For several classes: the error of the largest score as the probability that its class is "
+    "right."
+)
+_LATTICE = 4096  # bins of equal width that stand for distinct scores if there are too many
+_SHOWN = 6  # sentences below the table
 EXIT_CODES = {"pass": 0, "fail": 1, "investigate": 3}
 _REQUIRE = (
-    "Fail unless an equivalence test shows that every quantity is within its bound: its p-value is at most 1 - level, "
-    "and its upper confidence limit is within the bound. Without --require, the gate fails if a quantity is shown to "
-    "exceed its bound (its lower limit does), or if there are too few rows to detect even a gross excess. Either way "
-    "it fails if labels agree with the scores better than chance allows, as on the rows that fitted them."
+    "Fail unless an equivalence test shows that every quantity is within its bound: its p-value is "
+    "at most 1 - level, and its upper confidence limit is within the bound. Without --require, the "
+    "gate fails if a quantity is shown to exceed its bound (its lower limit does), or if there are "
+    "too few rows to detect even a gross excess. Either way it fails if labels agree with the "
+    "scores better than chance allows, as on the rows that fitted them."
 )
 _LEVEL = (
-    "Confidence level of the gate: if every bound is kept it fails in at most 1 - level of samples, over all models, "
-    "groups and quantities together. With --require, each limit that certifies a quantity has this level."
+    "Confidence level of the gate: if every bound is kept it fails in at most 1 - level of "
+    "samples, over all models, groups and quantities together. With --require, each limit that "
+    "certifies a quantity has this level."
 )
 _COSTS = (
     ("cost", "at the threshold of the costs"),
@@ -65,7 +78,7 @@ _criteria = opt.combine(
     _share("--oe-within", "How far observed/expected events may be from 1: 0.1 allows 0.9 to 1.1."),
     click.option("--require", is_flag=True, help=_REQUIRE),
     opt.bins(None, "Bins of the ECE; by default 10 of equal width", blind=True),
-    opt.level(0.95, _LEVEL, least=0.75),
+    opt.level(0.95, _LEVEL, minimum=0.75),
     opt.seed(),
     click.option(
         "--groups",
@@ -74,9 +87,9 @@ _criteria = opt.combine(
     ),
     opt.text(
         "--policy",
-        "A TOML file with the bounds: level, require, min_rows, max_ece, max_l2, oe_within, by with "
-        "segment_gap, columns with slice_gap, baseline with margin, seed. Of pyproject.toml, the "
-        "section [tool.trueness.gate], which is also read if no bound is given.",
+        "A TOML file with the bounds: level, require, min_rows, max_ece, max_l2, oe_within, by "
+        "with segment_gap, columns with slice_gap, baseline with margin, seed. Of pyproject.toml, "
+        "the section [tool.trueness.gate], which is also read if no bound is given.",
         metavar="FILE",
     ),
     opt.text(
@@ -117,7 +130,7 @@ def gate(**options: Any) -> None:
 def judged(options: dict[str, Any]) -> "Judged":
     """What the gate finds in rows; `options` are those of the command, with a policy as a dict."""
     options = dict(options)
-    asked = plain_options(options)
+    plain = plain_options(options)
     if options.pop("groups"):
         raise click.UsageError("--groups is for .tally files; for rows, use --by.")
     stream = options.pop("stream")
@@ -126,20 +139,26 @@ def judged(options: dict[str, Any]) -> "Judged":
     rule = _checked_rule(options, policy)
     request = Request.pop_from(options)
     if policy is not None:
-        return _by_policy(request, policy, rule, asked)
+        return _by_policy(request, policy, rule, plain)
     with open_dataset(request) as data:
         digest = ""
         if receipt is None and data.streamed(stream):
-            subjects = _from_stream(
-                data, rule if options["max_ece"] is not None else None, asked=stream is not None
-            )
+            ece_rule = None if options["max_ece"] is None else rule
+            subjects = _from_stream(data, ece_rule, requested=stream is not None)
         else:
             rows = data.rows().validate()
-            digest = digest_of(rows) if receipt is not None else ""
+            if receipt is not None:
+                digest = digest_of(rows)
             subjects = _from_rows(rows)
-        about = data.choice.about(data.source.name)
-        notes = [f"{data.choice.in_words(data.source.name)}."]
-        return _judged(list(subjects), rule, options, about, notes, digest, asked)
+        return _judged(
+            list(subjects),
+            rule,
+            options,
+            source=data.choice.about(data.source.name),
+            notes=[f"{data.choice.in_words(data.source.name)}."],
+            digest=digest,
+            plain=plain,
+        )
 
 
 @opt.command("gate")
@@ -147,7 +166,7 @@ def judged(options: dict[str, Any]) -> "Judged":
 @_criteria
 @opt.output()
 def gate_of_sums(**options: Any) -> None:
-    """Fail, with exit code 1, if a calibration error of the rows that .tally files sum up is too large.
+    """Fail, with exit code 1, if a calibration error of the rows in .tally files is too large.
 
     Sums of bins give the ECE in these bins, and observed/expected; the l2 error needs a sketch or
     distinct scores.
@@ -161,7 +180,7 @@ def gate_of_sums(**options: Any) -> None:
 
 def judged_sums(options: dict[str, Any], path: str | None = None) -> "Judged":
     """What the gate finds in stored sums."""
-    asked = plain_options(options)
+    plain = plain_options(options)
     policy = options["policy"]
     rule = _checked_rule(options, policy)
     sums, total = read_total(options["files"], path)
@@ -170,39 +189,42 @@ def judged_sums(options: dict[str, Any], path: str | None = None) -> "Judged":
     notes = [f"{file_names(sums)}: {total.n:,} rows; labels {labels!r}, scores {scores!r}."]
     if total.bins == "sketch" and options["max_l2"] is not None:
         notes.append("The typical error of a sketch takes all rows of a cell at their mean score.")
-    about = {"sources": list(sums), **total.about, "by": total.by}
-    # Of logs, whose models and sources are not pooled.
+    source = {"sources": list(sums), **total.about, "by": total.by}
+    # The models and sources of logs are not pooled.
     in_groups = options["groups"] or total.by == "origin"
     subjects = list(_from_sums(total, in_groups=in_groups))
     digest = hashlib.sha256(total.total.to_bytes()).hexdigest()
     if policy is None:
-        return _judged(subjects, rule, options, about, notes, digest, asked)
+        return _judged(
+            subjects, rule, options, source=source, notes=notes, digest=digest, plain=plain
+        )
     from trueness.infer.decision._gate import judge_by_policy
     from trueness.infer.decision._policy import Policy
 
-    models = {one.group.name(one.model): one for one in subjects}
-    evidence = {name: one.data for name, one in models.items()}
+    evidence = {subject.group.name(subject.model): subject.data for subject in subjects}
     checked = Policy.of(policy)
     if checked.needs_columns:
         demand = "needs rows for 'by', 'columns' and 'baseline'"
         raise InputError("--policy", demand, f"{file_names(sums)} holds sums")
     with reword_messages(wording()) as warned:
-        found = judge_by_policy(checked, evidence, bins=rule)
+        gate = judge_by_policy(checked, evidence, bins=rule)
     warning(*warned)
-    return Judged(found, {}, about, notes, {"policy": policy}, digest, asked)
+    return Judged(gate, {}, source, notes, {"policy": policy}, digest, plain)
 
 
 class Judged(NamedTuple):
     """A gate, and what is printed and kept of it."""
 
-    found: "Gate"
+    gate: "Gate"
     groups: dict[tuple[str, str], Group]
     """The group of each finding, by its name and model."""
-    about: dict[str, Any]
+    source: dict[str, Any]
+    """The data, as JSON describes them."""
     notes: list[str]
     bounds: dict[str, Any]
     digest: str
-    asked: dict[str, Any]
+    options: dict[str, Any]
+    """The options of the command, as a receipt keeps them."""
     model: str = ""
     """The name of a model that findings leave out."""
 
@@ -216,12 +238,10 @@ class Subject(NamedTuple):
 
 def plain_options(options: dict[str, Any]) -> dict[str, Any]:
     """The options as JSON keeps them, without those that say where the answer goes."""
-    left_out = ("receipt", "stream")
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in options.items()
-        if name not in left_out
-    }
+    plain = {name: list(v) if isinstance(v, tuple) else v for name, v in options.items()}
+    plain.pop("receipt", None)
+    plain.pop("stream", None)
+    return plain
 
 
 def _with_policy(options: dict[str, Any]) -> dict[str, Any]:
@@ -253,7 +273,7 @@ def _has_section() -> bool:
 
 
 def _by_policy(
-    request: Request, policy: dict[str, Any], rule: Any, asked: dict[str, Any]
+    request: Request, policy: dict[str, Any], rule: Any, plain: dict[str, Any]
 ) -> Judged:
     """Judge rows by a policy, with the columns that it names."""
     columns = tuple(dict.fromkeys((*policy.get("by", ()), *policy.get("columns", ()))))
@@ -270,11 +290,11 @@ def _by_policy(
     models, first = whole.model_scores()
     if baseline is not None:
         frame[baseline] = models.pop(baseline)
-    alone = next(iter(models)) if len(models) == 1 else ""  # sentences need not name it
+    only = next(iter(models)) if len(models) == 1 else ""  # sentences need not name it
     with whole.about(*rows.choice.models) as warned:
-        found = tn.gate(
+        gate = tn.gate(
             first.y_true,
-            models[alone] if alone else models,
+            models[only] if only else models,
             policy=policy,
             data=frame or None,
             bins=rule,
@@ -282,9 +302,16 @@ def _by_policy(
             **first.rows,
         )
     warning(*warned)
-    notes = [f"{rows.choice.in_words(rows.source)}."]
-    about = rows.choice.about(rows.source)
-    return Judged(found, {}, about, notes, {"policy": policy}, digest_of(rows), asked, alone)
+    return Judged(
+        gate,
+        {},
+        source=rows.entry,
+        notes=[rows.sentence],
+        bounds={"policy": policy},
+        digest=digest_of(rows),
+        options=plain,
+        model=only,
+    )
 
 
 def digest_of(rows: Rows) -> str:
@@ -312,9 +339,9 @@ def _from_rows(rows: Rows) -> Iterator[Subject]:
     rows.warn_of_dropped()
     rows.note_importance()
 
-    def ask(one: Arguments, part: Rows) -> "tuple[Rows, Evidence]":
+    def ask(model: Arguments, part: Rows) -> "tuple[Rows, Evidence]":
         return part, Evidence.of(
-            one.y_true, one.y_prob, one.rows, kind="confidence", cluster=part.cluster
+            model.y_true, model.y_prob, model.rows, kind="confidence", cluster=part.cluster
         )
 
     first = None
@@ -325,35 +352,43 @@ def _from_rows(rows: Rows) -> Iterator[Subject]:
         yield Subject(group, model.name, data, partial(part.about, model, group=group))
 
 
-def _from_stream(data: Dataset, rule: Any, *, asked: bool) -> Iterator[Subject]:
-    """The sums of each model, or of fine bins whose edges include those of the ECE, if these are fixed."""
-    import numpy as np
-
+def _from_stream(data: Dataset, rule: Any, *, requested: bool) -> Iterator[Subject]:
+    """The sums of each model, or those of fine bins if there are too many distinct scores."""
     from trueness._tally.evidence import Evidence
 
-    fine: Any = tn.EqualWidth(_LATTICE)
-    if rule is not None:
-        edges = rule.fixed_edges
-        fine = rule if edges is None else tn.Edges(np.union1d(fine.fixed_edges, edges).tolist())
-    lost = f"Rows within 1/{_LATTICE} of each other are taken at their mean score; `--no-stream` keeps them apart."
-    total = stream_sums(data, _tally, fine, lost, asked=asked)
+    lost = (
+        f"Rows within 1/{_LATTICE} of each other are taken at their mean score; "
+        "`--no-stream` keeps them apart."
+    )
+    total = stream_sums(data, _tally, _fine_bins(rule), lost, requested=requested)
     for model in data.choice.models:
         sums = total[model.name]
-        (one,) = sums.parts.values()
+        (tally,) = sums.parts.values()
         warning(*sums.warnings, about=model.name)
-        yield Subject(Group(), model.name, Evidence.of_sums(one), partial(data.about, model))
+        yield Subject(Group(), model.name, Evidence.of_sums(tally), partial(data.about, model))
+
+
+def _fine_bins(rule: Any) -> Any:
+    """Fine bins whose edges include those of the ECE; its own rule if its edges are not fixed."""
+    import numpy as np
+
+    lattice = tn.EqualWidth(_LATTICE)
+    if rule is None:
+        return lattice
+    edges = rule.fixed_edges
+    if edges is None:
+        return rule
+    return tn.Edges(np.union1d(lattice.fixed_edges, edges).tolist())
 
 
 def _tally(rows: Rows, model: Model) -> ModelSums:
     from trueness._tally.tally import binary_of_two_classes
 
-    one = rows.arguments(model)
-    several = rows.is_matrix(model) and one.y_prob.shape[1] > 2
-    kind: Any = {"kind": "confidence"} if several else {}
-    return ModelSums(
-        {"one": binary_of_two_classes(tn.tally(one.y_true, one.y_prob, **one.rows, **kind))},
-        one.remark,
-    )
+    arguments = rows.arguments(model)
+    if rows.is_matrix(model) and arguments.y_prob.shape[1] > 2:
+        arguments.rows["kind"] = "confidence"
+    tally = tn.tally(arguments.y_true, arguments.y_prob, **arguments.rows)
+    return ModelSums({"one": binary_of_two_classes(tally)}, arguments.remark)
 
 
 def _from_sums(total: "tn.Accumulator", *, in_groups: bool) -> Iterator[Subject]:
@@ -377,86 +412,90 @@ def _from_sums(total: "tn.Accumulator", *, in_groups: bool) -> Iterator[Subject]
                 for label, part in parts
                 if part.totals.rows
             }
-        for name, one in problems.items():
-            yield Subject(group, name, Evidence.of_sums(one), partial(reword_messages, wording()))
+        for name, tally in problems.items():
+            evidence = Evidence.of_sums(tally)
+            yield Subject(group, name, evidence, partial(reword_messages, wording()))
 
 
 def _judged(
     subjects: Sequence[Subject],
     rule: Any,
     options: dict[str, Any],
-    data: dict[str, Any],
+    *,
+    source: dict[str, Any],
     notes: list[str],
     digest: str,
-    asked: dict[str, Any],
+    plain: dict[str, Any],
 ) -> Judged:
     """Judge as the library does."""
     from trueness.infer.decision._gate import checked_bounds, gate_of
 
-    named = {
-        (str(one.group), one.model): one for one in subjects
-    }  # group and model, as the library has them
+    # By group and model, as the library has them.
+    named = {(str(subject.group), subject.model): subject for subject in subjects}
 
     @contextmanager
-    def about(names: tuple[str, str]) -> Iterator[None]:
+    def warn_of(names: tuple[str, str]) -> Iterator[None]:
         with named[names].context() as warned:
             yield
         warning(*warned, about=named[names].group.name(names[1]))
 
     bounds = {name: options[name] for name in _BOUNDS}
-    how: Any = {name: options[name] for name in ("require", "level", "seed")}
     with progress_bar("Judging"):
-        evidence = {names: one.data for names, one in named.items()}
-        found = gate_of(evidence, checked_bounds(**bounds, bins=rule), about=about, **how)
-    if any(one.data.view == "confidence" for one in subjects):
+        gate = gate_of(
+            {names: subject.data for names, subject in named.items()},
+            checked_bounds(**bounds, bins=rule),
+            about=warn_of,
+            require=options["require"],
+            level=options["level"],
+            seed=options["seed"],
+        )
+    if any(subject.data.view == "confidence" for subject in subjects):
         notes = [*notes, _TOP]
-    groups = {names: one.group for names, one in named.items()}
-    return Judged(found, groups, data, notes, bounds, digest, asked)
+    groups = {names: subject.group for names, subject in named.items()}
+    return Judged(gate, groups, source, notes, bounds, digest, plain)
 
 
 def output_of(judged: Judged) -> Output:
     """The table and the JSON of a gate."""
-    found = judged.found
-    of_finding = [_group_of(judged, finding) for finding in found.findings]
+    gate = judged.gate
     by = group_columns(group.by for group in judged.groups.values())
-    if not judged.groups and any(finding.group for finding in found.findings):
+    if not judged.groups and any(finding.group for finding in gate.findings):
         by = [Column("group", "group", "name")]
     columns = [
         *by,
-        model_column((finding.model or judged.model for finding in found.findings), by),
+        model_column((finding.model or judged.model for finding in gate.findings), by),
         Column("n", "rows", "count", optional=True),
         Column("quantity", "judged", forms="data"),
         Column("judged", "judged", forms="table"),
-        *(Column(key, key, forms="data") for key in ("bins", "bound")),
-        *(
-            Column(key, title, "number")
-            for key, title in zip(_NUMBERS, ("value", "lower", "upper"), strict=True)
-        ),
-        Column("pvalue", "p", "p", forms="all" if found.require else "data"),
+        *data_columns("bins", "bound"),
+        Column("estimate", "value", "number"),
+        Column("low", "lower", "number"),
+        Column("high", "upper", "number"),
+        Column("pvalue", "p", "p", forms="all" if gate.require else "data"),
         Column("verdict", "verdict"),
-        *(Column(key, key, forms="data") for key in ("passed", "level", "needed", "reason")),
+        *data_columns("passed", "level", "needed", "reason"),
     ]
-    lines = [
-        _line(one, group) | {"model": one.model or judged.model}
-        for one, group in zip(found.findings, of_finding, strict=True)
-    ]
+    lines = []
+    for finding in gate.findings:
+        line = _line(finding, _group_of(judged, finding))
+        lines.append(line | {"model": finding.model or judged.model})
     table = Table(columns, lines)
-    gate = {
+    summary = {
         **judged.bounds,
-        "require": found.require,
-        "level": found.level,
-        "passed": found.passed,
-        "outcome": found.outcome,
-        "needed": found.needed,
+        "require": gate.require,
+        "level": gate.level,
+        "passed": gate.passed,
+        "outcome": gate.outcome,
+        "needed": gate.needed,
     }
-    data = {"data": judged.about, "gate": gate, "findings": table.to_dict()}
-    return Output(replace(table, notes=[*judged.notes, *found.notes, *_in_words(found)]), data)
+    data = {"data": judged.source, "gate": summary, "findings": table.to_dict()}
+    return Output(replace(table, notes=[*judged.notes, *gate.notes, *_in_words(gate)]), data)
 
 
 def _group_of(judged: Judged, finding: "Finding") -> Group:
-    known = judged.groups.get((finding.group, finding.model))
-    if known is not None:
-        return known
+    group = judged.groups.get((finding.group, finding.model))
+    if group is not None:
+        return group
     return Group("group", finding.group)
 
 
@@ -464,58 +503,69 @@ def _finish(judged: Judged, target: Target, receipt: str | None) -> None:
     """Print a gate, keep its receipt, and exit by its outcome."""
     output = output_of(judged)
     if receipt is not None:
-        write_receipt(receipt, receipt_of(judged.found, judged.asked, judged.digest, output))
+        write_receipt(receipt, receipt_of(judged.gate, judged.options, judged.digest, output))
     target.deliver(output)
-    code = EXIT_CODES[judged.found.outcome]
+    code = EXIT_CODES[judged.gate.outcome]
     if code:
         raise click.exceptions.Exit(code)
 
 
-def _in_words(found: "Gate") -> list[str]:
+def _in_words(gate: "Gate") -> list[str]:
     """The limits, the findings that decide, and the outcome."""
-    failed = [one for one in found.findings if not one.passed]
-    shown = failed or (found.findings if len(found.findings) <= _SHOWN else ())
-    several = len({(one.group, one.model) for one in found.findings}) > 1
-    sentences = [str(one) if several else f"{one.sentence}." for one in shown[:_SHOWN]]
-    if len(shown) > _SHOWN:
-        sentences.append(f"{len(shown) - _SHOWN} more did not pass.")
-    return [_limits_in_words(found, named=bool(shown)), *sentences, found.headline]
+    decisive: Sequence[Finding] = [finding for finding in gate.findings if not finding.passed]
+    if not decisive and len(gate.findings) <= _SHOWN:
+        decisive = gate.findings
+    several = len({(finding.group, finding.model) for finding in gate.findings}) > 1
+    sentences = []
+    for finding in decisive[:_SHOWN]:
+        sentences.append(str(finding) if several else f"{finding.sentence}.")
+    if len(decisive) > _SHOWN:
+        sentences.append(f"{len(decisive) - _SHOWN} more did not pass.")
+    return [_limits_in_words(gate, named=bool(decisive)), *sentences, gate.headline]
 
 
-def _limits_in_words(found: "Gate", *, named: bool) -> str:
-    """The level of the limits, what the gate risks and, unless sentences that follow name them, the bins of the ECE."""
-    first = found.findings[0]
-    judged = found.tests or len(found.findings)
+def _limits_in_words(gate: "Gate", *, named: bool) -> str:
+    """The level of the limits and the risk of a wrong outcome.
+
+    Also the bins of the ECE, unless sentences that follow name them.
+    """
+    first = gate.findings[0]
     bins = f"{first.words}. " if first.quantity == "ece" and not named else ""
-    level, alpha = (
-        f"{100 * v:.4g} %" for v in (max(one.level for one in found.findings), 1 - found.level)
-    )
+    level = f"{100 * max(finding.level for finding in gate.findings):.4g} %"
+    limits = f"{bins}Limits are one-sided, each with {level} confidence. "
+    alpha = f"{100 * (1 - gate.level):.4g} %"
+    if gate.require:
+        return (
+            f"{limits}p: equivalence test of each bound; p ≤ {1 - gate.level:.4g} certifies it. "
+            f"If a bound is not kept, the gate passes with a probability of at most {alpha}."
+        )
     risk = f"If every bound is kept, the gate fails with a probability of at most {alpha}"
-    risk += f": one error rate for all {judged} findings together." if judged > 1 else "."
-    if found.require:
-        risk = f"p: equivalence test of each bound; p ≤ {1 - found.level:.4g} certifies it. "
-        risk += f"If a bound is not kept, the gate passes with a probability of at most {alpha}."
-    return f"{bins}Limits are one-sided, each with {level} confidence. {risk}"
+    judged = gate.tests or len(gate.findings)
+    if judged > 1:
+        return f"{limits}{risk}: one error rate for all {judged} findings together."
+    return f"{limits}{risk}."
 
 
-def _line(one: "Finding", group: Group) -> dict[str, Any]:
-    if one.quantity == "oe":
-        allowed = f"{1 - one.bound:g} to {1 + one.bound:g}"
+def _line(finding: "Finding", group: Group) -> dict[str, Any]:
+    if finding.quantity == "oe":
+        allowed = f"{1 - finding.bound:g} to {1 + finding.bound:g}"
+    elif finding.quantity == "labels":
+        allowed = ""
     else:
-        allowed = "" if one.quantity == "labels" else one.demand
+        allowed = finding.demand
     line = {
         **group.entry(),
-        **one.to_dict(),
-        "passed": one.passed,
-        "reason": one.sentence,
-        "verdict": one.outcome,
-    }
-    line |= {
+        **finding.to_dict(),
+        "passed": finding.passed,
+        "reason": finding.sentence,
+        "verdict": finding.outcome,
         "group": group.value,
-        "bins": one.bins or None,
-        "judged": f"{one.name} {allowed}".rstrip(),
+        "bins": finding.bins or None,
+        "judged": f"{finding.name} {allowed}".rstrip(),
     }
-    return line | (dict.fromkeys(("n", *_NUMBERS)) if math.isnan(one.estimate) else {})
+    if math.isnan(finding.estimate):
+        line |= dict.fromkeys(("n", "estimate", "low", "high"))
+    return line
 
 
 @opt.command("decide")
@@ -553,57 +603,52 @@ def decide(**options: Any) -> None:
     level = options["level"]
     rows = read_rows(Request.pop_from(options))
 
-    def answers(one: Arguments, part: Rows) -> dict[str, Any]:
-        common: Any = {"level": level, "cluster": part.cluster, **one.rows}
-        found: dict[str, Any] = {
-            "certificate": tn.decision_certificate(one.y_true, one.y_prob, **common)
-        }
+    def answer(model: Arguments, part: Rows) -> dict[str, Any]:
+        y = model.y_true
+        p = model.y_prob
+        common = {"level": level, "cluster": part.cluster, **model.rows}
+        answers: dict[str, Any] = {"certificate": tn.decision_certificate(y, p, **common)}
         if costs["cost_fp"] is not None:
-            found["decision"] = tn.decide(one.y_true, one.y_prob, **costs, **common)
+            answers["decision"] = tn.decide(y, p, **costs, **common)
         if goal is not None:
-            found["accept"] = tn.accept_threshold(one.y_true, one.y_prob, accuracy=goal, **common)
-        return found
+            answers["accept"] = tn.accept_threshold(y, p, accuracy=goal, **common)
+        return answers
 
-    target.deliver(
-        _decision_output(
-            rows, {model.name: found for _, model, found in rows.each("Deciding", answers)}
-        )
-    )
+    models = {model.name: answers for _, model, answers in rows.each("Deciding", answer)}
+    target.deliver(_decision_output(rows, models))
 
 
 def _decision_output(rows: Rows, models: dict[str, dict[str, Any]]) -> Output:
     several = len(models) > 1
+    has_costs = "decision" in next(iter(models.values()))
     lines = []
     notes = []
-    for name, found in models.items():
+    for name, answers in models.items():
         head = f"{name}: " if several else ""
-        if "decision" in found:
-            decision = found["decision"]
-            lines += [
-                {"model": name, "what": words, **getattr(decision, key).to_dict()}
-                for key, words in _COSTS
-            ]
+        if has_costs:
+            decision = answers["decision"]
+            for key, words in _COSTS:
+                lines.append({"model": name, "what": words, **getattr(decision, key).to_dict()})
             act, *rest = str(decision).splitlines()
             notes += [head + act, *rest[1:]]
         else:
-            kappa = found["certificate"]
-            lines.append(
-                {"model": name, "what": "most that an increasing map saves (κ)", **kappa.to_dict()}
+            kappa = answers["certificate"]
+            what = "most that an increasing map saves (κ)"
+            lines.append({"model": name, "what": what, **kappa.to_dict()})
+            notes.append(
+                f"{head}No increasing map lowers t·FP/n + (1 − t)·FN/n by more than "
+                f"{kappa.high:.4f} at any threshold t ({100 * kappa.level:g} % confidence)."
             )
-            cost = f"{head}No increasing map lowers t·FP/n + (1 − t)·FN/n by more than {kappa.high:.4f}"
-            notes.append(f"{cost} at any threshold t ({100 * kappa.level:g} % confidence).")
-        if "accept" in found:
-            notes.append(f"{head}{found['accept']}")
+        if "accept" in answers:
+            notes.append(f"{head}{answers['accept']}")
     columns = [
-        Column("model", "model", "name", "all" if several else "data"),
-        Column(
-            "what", "mean cost per row" if "decision" in next(iter(models.values())) else "quantity"
-        ),
-        *(Column(key, key, "number") for key in ("value", "low", "high")),
+        model_if(several),
+        Column("what", "mean cost per row" if has_costs else "quantity"),
+        *VALUE_AND_LIMITS,
     ]
-    data = [
-        {"model": name, **{key: one.to_dict() for key, one in found.items()}}
-        for name, found in models.items()
-    ]
-    table = Table(columns, lines, [f"{rows.choice.in_words(rows.source)}.", *notes])
-    return Output(table, {"data": rows.choice.about(rows.source), "models": data})
+    entries = []
+    for name, answers in models.items():
+        records = {key: answer.to_dict() for key, answer in answers.items()}
+        entries.append({"model": name, **records})
+    table = Table(columns, lines, [rows.sentence, *notes])
+    return Output(table, {"data": rows.entry, "models": entries})

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from trueness._report.report import Report
 
 _USUAL = "trueness-document.html"
-_STYLE = "The sections: of a credit validation, or of a clinical one (without definition of default and stability)."
+_STYLE = (
+    "The sections: of a credit validation, or of a clinical one (without definition of default and "
+    "stability)."
+)
 
 
 @opt.command("document")
@@ -29,7 +32,7 @@ _STYLE = "The sections: of a credit validation, or of a clinical one (without de
 @opt.text("--grades", "Column with the grade of each row, for a table of grades.")
 @opt.text("--over", "Column of periods: the scores of each are compared with those of the first.")
 @opt.cluster
-@opt.level(0.95, "Confidence level of all limits; above 1/2.", least=0.5)
+@opt.level(0.95, "Confidence level of all limits; above 1/2.", minimum=0.5)
 @opt.seed()
 @opt.text("--title", "Heading of the document.", metavar="TEXT")
 @opt.output(("html",))
@@ -52,38 +55,37 @@ def document(**options: Any) -> None:
     target = Target.pop_from(options, {".html": "html", ".htm": "html"}, "html", file=_USUAL)
     style = options["style"]
     settings = {name: options[name] for name in ("level", "seed")}
-    title = (
-        options["title"]
-        or f"Validation of {'a credit' if style == 'credit' else 'a clinical'} model"
-    )
+    title = options["title"] or f"Validation of a {style} model"
     request = Request.pop_from(options)
+    files = request.files
     over = request.over
-    with open_dataset(
-        request if over is None else _with_periods(request, over), compared=True
-    ) as data:
+    by = request.by
+    if over is not None:
+        request = replace(request, by=(*by, over))
+    with open_dataset(request, compared=True) as data:
         rows = data.rows()
     if len(rows.choice.models) != 1:
         got = f"got {len(rows.choice.models)}"
         raise InputError("--prob", "must name one model for a document", got)
     periods = None if over is None else rows.columns.groups[over]
     if over is not None:
-        rows = replace(rows, choice=replace(rows.choice, by=request.by))
+        rows = replace(rows, choice=replace(rows.choice, by=by))
     report = report_of_rows(rows, settings | {"title": title, "bins": 10})
     filing = Filing(
         contents=_binary(report),
         style=style,
         command=_command(typed),
-        digests=_digests(request.files),
-        grades=_grades(rows, settings["level"]) if style == "credit" else None,
-        **_stability(rows, periods, settings) if style == "credit" else {},
+        digests=_digests(files),
     )
+    if style == "credit":
+        filing = replace(
+            filing,
+            grades=_grades(rows, settings["level"]),
+            **_stability(rows, periods, settings),
+        )
     target.write(filing_page(filing))
     if target.path is not None:
         note(f"document written to {target.path}; the judgement is left blank.")
-
-
-def _with_periods(request: Request, over: str) -> Request:
-    return replace(request, by=(*request.by, over))
 
 
 def _binary(report: "Report") -> Any:
@@ -103,9 +105,14 @@ def _grades(rows: Rows, level: float) -> "tn.results.GradeTable | None":
     rows = rows.complete()
     (model,) = rows.choice.models
     with rows.about(model):
-        one = rows.arguments(model)
-        grades = rows.columns.groups[column]
-        return tn.grade_table(one.y_true, one.y_prob, grades=grades, level=level, **one.rows)
+        arguments = rows.arguments(model)
+        return tn.grade_table(
+            arguments.y_true,
+            arguments.y_prob,
+            grades=rows.columns.groups[column],
+            level=level,
+            **arguments.rows,
+        )
 
 
 def _stability(rows: Rows, periods: Any, settings: dict[str, Any]) -> dict[str, Any]:
@@ -117,40 +124,42 @@ def _stability(rows: Rows, periods: Any, settings: dict[str, Any]) -> dict[str, 
     (model,) = rows.choice.models
     scores = np.asarray(rows.arguments(model).y_prob)
     names = np.array([str(value) for value in periods])
-    distinct = sorted(set(names.tolist()))
-    if len(distinct) < 2:
-        raise InputError("--over", "must have two periods or more", f"got {len(distinct)}")
-    known = ~np.isnan(scores)
-    before = scores[known & (names == distinct[0])]
-    found = {
-        name: tn.psi(before, scores[known & (names == name)], **settings) for name in distinct[1:]
-    }
-    return {"first_period": distinct[0], "stability": found}
+    first, *later = sorted(set(names.tolist()))
+    if not later:
+        raise InputError("--over", "must have two periods or more", "got 1")
+    is_present = ~np.isnan(scores)
+    before = scores[is_present & (names == first)]
+    stability = {}
+    for name in later:
+        stability[name] = tn.psi(before, scores[is_present & (names == name)], **settings)
+    return {"first_period": first, "stability": stability}
 
 
 def _digests(files: tuple[str, ...]) -> dict[str, str]:
     """The SHA-256 of each file that was read; standard input has none."""
-    found = {}
+    digests = {}
     for name in files:
         path = Path(name)
         if path.is_file():
             with path.open("rb") as file:
-                found[path.name] = file_digest(file, "sha256").hexdigest()
-    return found
+                digests[path.name] = file_digest(file, "sha256").hexdigest()
+    return digests
 
 
 def _command(typed: dict[str, Any]) -> str:
-    """The command with the options that were given, as far as they decide about the numbers."""
+    """The command with the options that were typed, unless they only say where output goes."""
     context = click.get_current_context()
     words = ["trueness", "document", *map(str, typed["files"])]
     for parameter in context.command.params:
         name = str(parameter.name)
-        source = context.get_parameter_source(name)
-        chosen = source is not None and source.name == "COMMANDLINE"
-        if not chosen or not isinstance(parameter, click.Option) or name in ("output", "debug"):
+        if name in ("output", "debug") or not opt.is_typed(name):
             continue
-        value = typed[name]
-        values = value if isinstance(value, tuple | list) else (value,)
-        for one in values:
-            words += [parameter.opts[0]] if parameter.is_flag else [parameter.opts[0], str(one)]
+        if not isinstance(parameter, click.Option):
+            continue
+        if parameter.is_flag:
+            words.append(parameter.opts[0])
+            continue
+        values = typed[name] if isinstance(typed[name], tuple | list) else (typed[name],)
+        for value in values:
+            words += [parameter.opts[0], str(value)]
     return shlex.join(words)

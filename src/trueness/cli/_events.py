@@ -1,4 +1,4 @@
-"""Options for statements other than the probability of a label: intervals, quantiles, risks by a horizon."""
+"""Options for other statements than the probability of a label: intervals, quantiles, risks."""
 
 from __future__ import annotations  # the types of arrays, which help does not need
 
@@ -34,9 +34,12 @@ class Statements:
     @property
     def numbers(self) -> tuple[str, ...]:
         """The columns to read as numbers, beside those of the models."""
-        every = [name for columns in self.models.values() for name in columns]
-        named = [self.outcome, *every, *filter(None, [self.followup])]
-        return tuple(dict.fromkeys(named))
+        names = [self.outcome]
+        for columns in self.models.values():
+            names += columns
+        if self.followup is not None:
+            names.append(self.followup)
+        return tuple(dict.fromkeys(names))
 
     def make(self, model: str, numbers: Mapping[str, Any]) -> tn.events.Events:
         """The events of one model."""
@@ -99,23 +102,24 @@ def statements_of(
 
 
 def stated_kind(request: Any) -> Literal["interval", "quantiles", "horizon"] | None:
-    """Which options were given; those of two kinds are refused."""
-    given = {
-        "horizon": bool(request.followup or request.event or request.horizon is not None),
-        "quantiles": bool(request.quantiles),
-        "interval": bool(request.lower or request.upper or request.coverage is not None),
-    }
-    kinds = [kind for kind, is_given in given.items() if is_given]
+    """Which options were typed; those of two kinds are refused."""
+    kinds: list[Literal["interval", "quantiles", "horizon"]] = []
+    if request.followup or request.event or request.horizon is not None:
+        kinds.append("horizon")
+    if request.quantiles:
+        kinds.append("quantiles")
+    if request.lower or request.upper or request.coverage is not None:
+        kinds.append("interval")
     if len(kinds) > 1:
         got = f"got those of {' and '.join(kinds)}"
         raise InputError("", "Options of one kind of statement must be given", got)
-    if not kinds and request.outcome is not None:
-        return "interval"
-    return kinds[0] if kinds else None  # type: ignore[return-value]  # one of the keys
+    if kinds:
+        return kinds[0]
+    return None if request.outcome is None else "interval"
 
 
 def _refuse_labels(request: Any) -> None:
-    """Raise for options of labels, which outcomes and times take the place of."""
+    """Raise for options of labels: outcomes or times take their place."""
     for option, value in (
         ("--label", request.label or request.own_labels),
         ("--weight", request.weight),
@@ -142,29 +146,28 @@ def _horizon(
     followup = request.followup or guess(names, TIMES, "times of follow-up", "--followup")
     event = request.event or guess(names, EVENT_CODES, "what ended the follow-up", "--event")
     risks = request.probs or (guess(names, RISKS, "risks", "--prob"),)
-    for option, column in (
-        ("--followup", followup),
-        ("--event", event),
-        *(("--prob", risk) for risk in risks),
-    ):
-        check(names, column, option)
+    check(names, followup, "--followup")
+    check(names, event, "--event")
+    for risk in risks:
+        check(names, risk, "--prob")
     models = {risk: (risk,) for risk in risks}
     return Statements("horizon", event, models, followup=followup, horizon=request.horizon)
 
 
 def _levels(typed: Sequence[str]) -> tuple[tuple[float, ...], tuple[str, ...]]:
     """The levels of quantiles, ascending, and their columns, from ``0.1=q10``."""
-    found = []
+    pairs = []
     for text in typed:
-        level, equals, column = text.partition("=")
+        level, _, column = text.partition("=")
         try:
             value = float(level)
         except ValueError:
             value = -1.0
-        if not equals or not 0 < value < 1 or not column:
+        if not 0 < value < 1 or not column:
             remedy = "For instance `--quantile 0.1=q10 --quantile 0.9=q90`."
             demand = "must be a level between 0 and 1 and its column"
             raise InputError("--quantile", demand, f"got {text!r}", remedy=remedy)
-        found.append((value, column))
-    found.sort()
-    return tuple(value for value, _ in found), tuple(column for _, column in found)
+        pairs.append((value, column))
+    pairs.sort()
+    levels, columns = zip(*pairs, strict=True)
+    return levels, columns

@@ -10,15 +10,25 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.numbers import level_percent, signed_with_limits, total
 from trueness._text.table import Cell, Column, Table
-from trueness.cli._columns import Group, Request, group_columns
+from trueness.cli._columns import Group, Request, group_columns, model_if
 from trueness.cli._dataset import Arguments, Rows, as_numbers, read_rows
-from trueness.cli._printing import Output, Target, reword_messages, warning, wording
+from trueness.cli._printing import (
+    Output,
+    Target,
+    data_columns,
+    reword_messages,
+    warning,
+    wording,
+)
 from trueness.cli._tally import file_names, read_total
 from trueness.errors import InputError
 
 _CORRELATION = "Asset correlation: how strongly events depend on each other."
 _PORTFOLIO = "With a correlation: limits for infinitely many rows, or for the actual number."
-_BINS = "Grades by score: names with upper cut-offs, A=0.01,B=0.05,C=1; or edges 0,0.01,0.05,1, or mass:10."
+_BINS = (
+    "Grades by score: names with upper cut-offs, A=0.01,B=0.05,C=1; or edges 0,0.01,0.05,1, or "
+    "mass:10."
+)
 _KINDS: dict[str, Any] = {"grade": "name", "light": "text", "few": "text"}
 
 
@@ -31,7 +41,7 @@ _KINDS: dict[str, Any] = {"grade": "name", "light": "text", "few": "text"}
 @opt.level(
     0.95,
     "Confidence level of the limits and of the joint test, over all segments together.",
-    least=0.5,
+    minimum=0.5,
 )
 @opt.rounded_to("The scores were rounded to multiples of this")
 @opt.count("--resamples", "Number of label vectors drawn from the scores.")
@@ -61,15 +71,15 @@ def segments(**options: Any) -> None:
     by = {name: rows.columns.groups[name] for name in rows.choice.by}
     models = _of_models(rows, tn.segments, by, settings, "Testing the segments")
     first = next(iter(models.values()))
-    one_column = len(set(first.column)) == 1
-    lead = [
-        Column("column", "by", "name", "data" if one_column else "all"),
-        Column("value", first.column[0] if one_column else "segment", "name"),
-    ]
+    if len(set(first.column)) == 1:
+        lead = [Column("column", "by", "name", "data"), Column("value", first.column[0], "name")]
+    else:
+        lead = [Column("column", "by", "name"), Column("value", "segment", "name")]
     gap = (
-        "Gap: observed minus expected rate of events, in percentage points; its limits hold for all segments together. "
-        "Flagged: the gap or the slope is wrong (adjusted p). Sorted by cost, the share of the rows times the squared "
-        "gap (that of a small segment shrunk): what a correct mean would save of the Brier score."
+        "Gap: observed minus expected rate of events, in percentage points; its limits hold for "
+        "all segments together. Flagged: the gap or the slope is wrong (adjusted p). Sorted by "
+        "cost, the share of the rows times the squared gap (that of a small segment shrunk): what "
+        "a correct mean would save of the Brier score."
     )
     target.deliver(_gap_output(rows, models, lead, ("n", "events", "adjusted_pvalue"), gap))
 
@@ -89,14 +99,15 @@ def segments(**options: Any) -> None:
 )
 @opt.count(
     "--min-rows",
-    "The least number of rows in a slice, or each half.  [default: a thousandth of all, at least 50]",
+    "The least number of rows in a slice, or each half.  "
+    "[default: a thousandth of all, at least 50]",
 )
 @opt.count("--most", "The most slices to show.", 10)
 @opt.cluster
 @opt.level(
     0.95,
     "Confidence level of the limits and of the joint test, over all slices together.",
-    least=0.5,
+    minimum=0.5,
 )
 @opt.count("--resamples", "Number of label vectors drawn from the scores.")
 @opt.seed()
@@ -120,37 +131,47 @@ def slices(**options: Any) -> None:
     if not options["by"]:
         raise click.UsageError("Give the columns to look at: --by NAME,NAME.")
     target = Target.pop_from(options)
-    most = options.pop("most")
+    limit = options.pop("most")
     settings = {name: options[name] for name in ("depth", "min_rows", "level", "resamples", "seed")}
     rows = read_rows(Request.pop_from(options), gaps=True)
     columns = {name: as_numbers(rows.columns.groups[name]) for name in rows.choice.by}
-    found = _of_models(rows, tn.worst_slices, columns, settings, "Testing the slices")
+    models = _of_models(rows, tn.worst_slices, columns, settings, "Testing the slices")
     gap = (
-        "Gap: observed minus expected rate of events, in percentage points; its limits hold for all slices that were "
-        f"tested, also for the worst. Method: {next(iter(found.values())).method}."
+        "Gap: observed minus expected rate of events, in percentage points; its limits hold for "
+        "all slices that were tested, also for the worst. "
+        f"Method: {next(iter(models.values())).method}."
     )
     keys = ("rows", "observed", "adjusted_p")
-    target.deliver(_gap_output(rows, found, [Column("rule", "slice")], keys, gap, most))
+    target.deliver(_gap_output(rows, models, [Column("rule", "slice")], keys, gap, limit))
 
 
 def _of_models(
     rows: Rows, test: Callable[..., Any], columns: Any, settings: dict[str, Any], doing: str
 ) -> dict[str, Any]:
     """The segments or slices of each model, all rows at once."""
-    from trueness.recalibrate._segment import (
-        advice,
-    )  # imports scikit-learn, which help does not need
+    # Imports scikit-learn, which help does not need.
+    from trueness.recalibrate._segment import advice
 
-    def ask(one: Arguments, part: Rows) -> Any:
-        found = test(one.y_true, one.y_prob, columns, cluster=part.cluster, **settings, **one.rows)
+    def ask(model: Arguments, part: Rows) -> Any:
+        y = model.y_true
+        p = model.y_prob
+        segments = test(y, p, columns, cluster=part.cluster, **settings, **model.rows)
         if part.choice.statements is not None:
-            return found
-        own: Any = {name: one.rows.get(name) for name in ("labels", "pos_label", "sample_weight")}
-        said = advice(found, one.y_prob, one.y_true, columns, cluster=part.cluster, **own)
-        return replace(found, notes=(*found.notes, *said))
+            return segments
+        sentences = advice(
+            segments,
+            p,
+            y,
+            columns,
+            cluster=part.cluster,
+            labels=model.rows.get("labels"),
+            pos_label=model.rows.get("pos_label"),
+            sample_weight=model.rows.get("sample_weight"),
+        )
+        return replace(segments, notes=(*segments.notes, *sentences))
 
     whole = replace(rows, choice=replace(rows.choice, by=()))
-    return {model.name: found for _, model, found in whole.each(doing, ask)}
+    return {model.name: segments for _, model, segments in whole.each(doing, ask)}
 
 
 def _gap_output(
@@ -159,59 +180,59 @@ def _gap_output(
     lead: Sequence[Column],
     keys: Sequence[str],
     gap: str,
-    most: int | None = None,
+    limit: int | None = None,
 ) -> Output:
-    """A line for each segment or slice, for up to `most` of those to be shown.
-
-    CSV and JSON have all.
+    """A line for each segment or slice; the table shows at most `limit`, CSV and JSON have all.
 
     `keys` are those of rows, events and adjusted p-value. Of slices, those to be shown are all
     flagged, or none.
     """
-    first, several, (n, events, pvalue) = next(iter(models.values())), len(models) > 1, keys
+    first = next(iter(models.values()))
+    several = len(models) > 1
+    n, events, pvalue = keys
     columns = [
-        Column("model", "model", "name", "all" if several else "data"),
+        model_if(several),
         *lead,
-        Column(n, "rows", "count", optional=most is None),
+        Column(n, "rows", "count", optional=limit is None),
         Column(events, "observed", "number"),
-        Column("expected", "expected", "number", optional=most is None),
+        Column("expected", "expected", "number", optional=limit is None),
         Column("gap", "gap", "number"),
         Column("limits", f"{level_percent(first.level)} limits", "number", "table"),
         Column(pvalue, "adjusted p", "p"),
-        Column("finding", "flagged", optional=most is not None),
+        Column("finding", "flagged", optional=limit is not None),
     ]
     named = {column.key for column in columns}
-    columns += [Column(key, key, forms="data") for key in first.columns() if key not in named]
-    every = [
-        [{"model": name, **_cells(row, events)} for row in one.rows()]
-        for name, one in models.items()
-    ]
-    some = [
-        [lines[i] for i in one.shown[:most]]
-        for lines, one in zip(every, models.values(), strict=True)
-    ]
-    found = [f"{name}: {one.sentence}" if several else one.sentence for name, one in models.items()]
-    notes = [f"{rows.choice.in_words(rows.source)}.", *found, gap, *first.notes]
-    whole, table = (
-        Table(columns, [line for lines in parts for line in lines], notes)
-        for parts in (every, some)
+    columns += data_columns(*(key for key in first.columns() if key not in named))
+    lines = []
+    shown = []
+    sentences = []
+    entries = []
+    for name, segments in models.items():
+        model_lines = [{"model": name, **_cells(row, events)} for row in segments.rows()]
+        lines += model_lines
+        shown += [model_lines[i] for i in segments.shown[:limit]]
+        sentences.append(f"{name}: {segments.sentence}" if several else segments.sentence)
+        entries.append({"model": name, **segments.to_dict()})
+    notes = [rows.sentence, *sentences, gap, *first.notes]
+    return Output(
+        Table(columns, shown, notes),
+        {"data": rows.entry, "models": entries},
+        csv=Table(columns, lines, notes),
     )
-    entries = [{"model": name, **one.to_dict()} for name, one in models.items()]
-    return Output(table, {"data": rows.choice.about(rows.source), "models": entries}, csv=whole)
 
 
 def _cells(row: dict[str, Any], events: str) -> dict[str, Any]:
     gap, low, high = signed_with_limits(
         100 * row["gap"], 100 * row["gap_low"], 100 * row["gap_high"], decimals=1
     )
-    texts = {
-        events: total(row[events]),
-        "expected": f"{row['expected']:,.1f}",
-        "gap": gap,
+    return {
+        **row,
+        events: Cell(row[events], total(row[events])),
+        "expected": Cell(row["expected"], f"{row['expected']:,.1f}"),
+        "gap": Cell(row["gap"], gap),
+        "limits": Cell(row["gap_low"], f"{low} to {high}"),
+        "finding": row["finding"] or None,
     }
-    cells = {key: Cell(row[key], text) for key, text in texts.items()}
-    limits = Cell(row["gap_low"], f"{low} to {high}")
-    return {**row, **cells, "limits": limits, "finding": row["finding"] or None}
 
 
 @opt.command("grades")
@@ -227,7 +248,7 @@ def _cells(row: dict[str, Any], events: str) -> dict[str, Any]:
 @opt.number(
     "--red", "A grade is red above the one-sided limit of this level.", 0.999, opt.Between(0, 1)
 )
-@opt.level(0.95, "Confidence level of the other limits.", least=0.5)
+@opt.level(0.95, "Confidence level of the other limits.", minimum=0.5)
 @opt.output()
 def grades(**options: Any) -> None:
     """Compare predicted and observed events by rating grade.
@@ -267,11 +288,11 @@ def grades(**options: Any) -> None:
     if request.grades is not None and settings["bins"] is not None:
         raise click.UsageError("Give --grades or --bins, not both.")
     rows = read_rows(request)
-    data = rows.choice.about(rows.source) | {"grades": rows.choice.grades}
+    data = rows.entry | {"grades": rows.choice.grades}
 
-    def ask(one: Arguments, part: Rows) -> "tn.results.GradeTable":
+    def ask(model: Arguments, part: Rows) -> "tn.results.GradeTable":
         grades = None if part.choice.grades is None else part.columns.groups[part.choice.grades]
-        return tn.grade_table(one.y_true, one.y_prob, grades=grades, **settings, **one.rows)
+        return tn.grade_table(model.y_true, model.y_prob, grades=grades, **settings, **model.rows)
 
     results = [(group, model.name, table) for group, model, table in rows.each("Grading", ask)]
     return target.deliver(_grades_output(results, data))
@@ -297,9 +318,8 @@ def _cut_offs(typed: str | None) -> Any:
             raise InputError("--bins", demand, f"got {part.strip()!r}") from None
         if name in cuts or not name:
             demand = "must have a different name for each grade"
-            raise InputError(
-                "--bins", demand, f"got {name!r} twice" if name else f"got {part.strip()!r}"
-            )
+            got = f"got {name!r} twice" if name else f"got {part.strip()!r}"
+            raise InputError("--bins", demand, got)
         cuts[name] = cut
     return cuts
 
@@ -309,11 +329,9 @@ def _of_sums(
 ) -> "tuple[list[tuple[Group, str, tn.results.GradeTable]], dict[str, Any]]":
     sums, total = read_total(files, output)
     parts: dict[Group, Any] = {Group(): total.total}
-    parts |= (
-        {Group.of_sums(total.by, key): part for key, part in total.groups.items()}
-        if total.by
-        else {}
-    )
+    if total.by:
+        for key, part in total.groups.items():
+            parts[Group.of_sums(total.by, key)] = part
     results = []
     model = str(total.about.get("prob", ""))
     for group, part in parts.items():
@@ -327,20 +345,16 @@ def _grades_output(
     results: "Sequence[tuple[Group, str, tn.results.GradeTable]]", data: dict[str, Any]
 ) -> Output:
     first = results[0][2]
-    columns = group_columns(group.by for group, *_ in results)
-    titles = first.titles
     several = len({model for _, model, _ in results}) > 1
-    columns.append(Column("model", "model", "name", "all" if several else "data"))
-    for name in (field.name for field in fields(tn.results.Grade)):
-        shown: Any = {
-            "forms": "all" if name in titles else "data",
-            "optional": name.endswith("_above"),
-        }
-        columns.append(Column(name, titles.get(name, name), _KINDS.get(name, "number"), **shown))
+    columns = group_columns(group.by for group, *_ in results)
+    columns.append(model_if(several))
+    columns += _grade_columns(first.titles)
+    # Findings that all tables share stand once, at the end.
+    shared = []
+    for finding in first.findings:
+        if all(finding in table.findings for *_, table in results):
+            shared.append(finding)
     notes = [f"Data: {data['source']}, labels {data['label']!r}.", first.rule]
-    shared = [
-        text for text in first.findings if all(text in table.findings for *_, table in results)
-    ]
     rows = []
     tables = []
     for group, model, table in results:
@@ -348,14 +362,31 @@ def _grades_output(
         lines = zip((*table.grades, table.total), table.texts(), strict=True)
         rows += [named | _grade_cells(line, text) for line, text in lines]
         tables.append(named | table.to_dict())
-        about = f"{group.name(model)}: " if len(results) > 1 else ""
-        notes += [f"{about}{text}" for text in table.findings if text not in shared]
+        head = f"{group.name(model)}: " if len(results) > 1 else ""
+        notes += [f"{head}{text}" for text in table.findings if text not in shared]
     notes = [wording().spell(text) for text in (*notes, *shared)]
     return Output(Table(columns, rows, notes), {"data": data, "tables": tables})
 
 
+def _grade_columns(titles: Mapping[str, str]) -> list[Column]:
+    """A column for each field of a grade; a table shows those with a title."""
+    columns = []
+    for field in fields(tn.results.Grade):
+        name = field.name
+        columns.append(
+            Column(
+                name,
+                titles.get(name, name),
+                _KINDS.get(name, "number"),
+                forms="all" if name in titles else "data",
+                optional=name.endswith("_above"),
+            )
+        )
+    return columns
+
+
 def _grade_cells(grade: "tn.results.Grade", texts: Mapping[str, str]) -> dict[str, Cell]:
     cells = {key: Cell(value, texts.get(key)) for key, value in grade.to_dict().items()}
-    return cells | {
-        "light": cells["light"]._replace(mark="flag" if grade.light in ("amber", "red") else "")
-    }
+    if grade.light in ("amber", "red"):
+        cells["light"] = cells["light"]._replace(mark="flag")
+    return cells

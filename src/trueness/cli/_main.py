@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import click
@@ -18,25 +18,6 @@ from trueness._version import __version__
 from trueness.cli._printing import errors_as_messages
 from trueness.errors import did_you_mean
 
-# In the order in which one meets them.
-_VERBS = (
-    *(
-        "report",
-        "document",
-        "measure",
-        "test",
-        "segments",
-        "slices",
-        "grades",
-        "compare",
-        "gate",
-        "verify",
-        "decide",
-        "route",
-        "answers",
-    ),
-    *("watch", "tally", "plot", "plan", "next", "fit", "apply", "export"),
-)
 _QUESTIONS = {
     "Judge": ("report", "document", "measure", "test", "answers", "plot"),
     "Find where": ("segments", "slices", "grades"),
@@ -45,7 +26,8 @@ _QUESTIONS = {
     "Watch": ("watch",),
     "Scale": ("tally",),
 }
-"""The commands that help shows, by question."""
+"""The commands by question, as help shows them."""
+_VERBS = tuple(chain.from_iterable(_QUESTIONS.values()))
 _FILES = {
     **dict.fromkeys(("segments", "slices", "grades"), "groups"),
     **dict.fromkeys(("gate", "decide"), "decisions"),
@@ -84,19 +66,21 @@ class Verbs(click.Group):
         wide = max(map(len, _VERBS))
         for question, names in _QUESTIONS.items():
             with formatter.section(question):
-                commands = {name: self.get_command(ctx, name) for name in names}
-                formatter.write_dl(
-                    [
-                        (name.ljust(wide), command.get_short_help_str(limit=80))
-                        for name, command in commands.items()
-                        if command is not None
-                    ]
-                )
+                lines = []
+                for name in names:
+                    command = self.get_command(ctx, name)
+                    if command is not None:
+                        lines.append((name.ljust(wide), command.get_short_help_str(limit=80)))
+                formatter.write_dl(lines)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         return list(_VERBS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002  # click's signature
+        cmd_name: str,
+    ) -> click.Command | None:
         if cmd_name not in _VERBS:
             return None
         return _load(cmd_name, _FUNCTIONS.get(cmd_name, cmd_name))
@@ -107,12 +91,7 @@ class Verbs(click.Group):
         if near:
             ctx.fail(f"No such command {args[0]!r}. {near}")
         name, command, rest = super().resolve_command(ctx, args)
-        files = [
-            word
-            for last, word in pairwise(["", *rest])
-            if last not in ("-o", "--output") and word[:1] != "-"
-        ]
-        if name in ("measure", "report", "gate") and any(word.endswith(".tally") for word in files):
+        if name in ("measure", "report", "gate") and _names_sums(rest):
             command = _load(name, f"{name}_of_sums")
         return name, command, rest
 
@@ -126,22 +105,33 @@ class Verbs(click.Group):
             try:
                 return super().invoke(ctx)
             except click.NoSuchOption as error:
-                typed = error.option_name.replace("_", "-")
-                if typed in _INSTEAD:
-                    message = f"No such option {error.option_name!r}. Type {_INSTEAD[typed]}."
-                    raise click.NoSuchOption(error.option_name, message, ctx=error.ctx) from None
-                usual = next(
-                    (ours for ours, others in _OTHER_NAMES.items() if typed in others), None
-                )
-                if (
-                    usual
-                    and error.ctx
-                    and any(usual in one.opts for one in error.ctx.command.params)
-                ):
-                    # As a message: possibilities that differ in their letters are dropped.
-                    message = f"No such option {error.option_name!r}. Did you mean {usual!r}?"
-                    raise click.NoSuchOption(error.option_name, message, ctx=error.ctx) from None
-                raise
+                hint = _hint(error)
+                if not hint:
+                    raise
+                # As a message: click drops possibilities that differ in their letters.
+                message = f"No such option {error.option_name!r}. {hint}"
+                raise click.NoSuchOption(error.option_name, message, ctx=error.ctx) from None
+
+
+def _names_sums(words: list[str]) -> bool:
+    """Whether a word of a command line, other than the output, is a .tally file."""
+    for last, word in pairwise(["", *words]):
+        is_file = last not in ("-o", "--output") and not word.startswith("-")
+        if is_file and word.endswith(".tally"):
+            return True
+    return False
+
+
+def _hint(error: click.NoSuchOption) -> str:
+    """What to type in place of an option that there is not; empty if it resembles none."""
+    typed = error.option_name.replace("_", "-")
+    if typed in _INSTEAD:
+        return f"Type {_INSTEAD[typed]}."
+    parameters = error.ctx.command.params if error.ctx else []
+    for ours, synonyms in _OTHER_NAMES.items():
+        if typed in synonyms and any(ours in parameter.opts for parameter in parameters):
+            return f"Did you mean {ours!r}?"
+    return ""
 
 
 def _load(verb: str, name: str) -> click.Command:
@@ -152,14 +142,13 @@ def _load(verb: str, name: str) -> click.Command:
 
 @contextmanager
 def _orderly_exit(debug: bool = False) -> Iterator[None]:
-    """End with a message and an exit code, never with a traceback, and without a file that is half written."""
-    ours = threading.current_thread() is threading.main_thread()
-    ends = [
-        getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if ours and hasattr(signal, name)
-    ]
-    ends = [
-        number for number in ends if signal.getsignal(number) == signal.SIG_DFL
-    ]  # nohup ignores one
+    """End with a message and an exit code: no traceback, and no file that is half written."""
+    ends = []
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+                ends.append(number)  # not one that nohup ignores
     for number in ends:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
@@ -172,16 +161,15 @@ def _orderly_exit(debug: bool = False) -> Iterator[None]:
         if reason.errno != errno.EPIPE or debug:
             raise
         discard_output()
-        raise click.exceptions.Exit(
-            141
-        ) from None  # as a shell reports of a program that writes to a closed pipe
+        # As a shell reports of a program that writes to a closed pipe.
+        raise click.exceptions.Exit(141) from None
     finally:
         for number in ends:
             signal.signal(number, signal.SIG_DFL)
 
 
 def discard_output() -> None:
-    """Send what is not yet written nowhere: Python writes it at its end, and complains if it cannot."""
+    """Discard what is not written yet, which Python would complain about when it ends."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

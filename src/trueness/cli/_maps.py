@@ -1,4 +1,4 @@
-"""``trueness fit``, ``trueness apply`` and ``trueness export``: maps from scores to calibrated scores."""
+"""``trueness fit``, ``apply`` and ``export``: maps from scores to calibrated scores."""
 
 import json
 import sys
@@ -19,6 +19,7 @@ from trueness.cli._dataset import (
     print_guesses,
     read_rows,
     require_rows,
+    side_by_side,
 )
 from trueness.cli._events import stated_kind
 from trueness.cli._printing import (
@@ -45,11 +46,14 @@ DIALECTS = (
 _ONLY = {"dialect": "sql", "prob": "sql", "matrices": "sql", "table": "sql", "dtype": "onnx"}
 """Options of one format of `export`."""
 _CALIBRATOR = (
-    "The calibrator: auto-calibration, histogram-binning (for a guarantee), platt-scaling, isotonic-calibration, "
-    "temperature-scaling, prior-correction, ...; for several classes also top-label:NAME and one-vs-rest:NAME. The "
-    "first word is enough."
+    "The calibrator: auto-calibration, histogram-binning (for a guarantee), platt-scaling, "
+    "isotonic-calibration, temperature-scaling, prior-correction, ...; for several classes also "
+    "top-label:NAME and one-vs-rest:NAME. The first word is enough."
 )
-_SET = "A parameter of the calibrator, such as limits=true; for the NAME after a colon, calibrator__n_bins=15. Repeatable."
+_SET = (
+    "A parameter of the calibrator, such as limits=true; for the NAME after a colon, "
+    "calibrator__n_bins=15. Repeatable."
+)
 _FOLDED = ("AutoCalibration", "SegmentCalibration")
 
 
@@ -125,33 +129,34 @@ def fit(calibrator: str, parameters: tuple[str, ...], output: str | None, **opti
 
 def _fit_map(calibrator: Any, rows: Rows) -> Any:
     models = rows.choice.models
+    statements = rows.choice.statements
     remedies = {
         "drop-missing": "`--missing drop` leaves such rows out.",
-        "temperature": "These look like logits: use `--calibrator temperature-scaling --from-logits` if they are.",
+        "temperature": "These look like logits: use `--calibrator temperature-scaling "
+        "--from-logits` if they are.",
         "input-logits": "These look like logits: use `--from-logits` if they are.",
-        "one-vs-rest": "`--calibrator one-vs-rest:NAME` and `--calibrator top-label:NAME` take a matrix.",
+        "one-vs-rest": "`--calibrator one-vs-rest:NAME` and `--calibrator top-label:NAME` take a "
+        "matrix.",
     }
     parameters = {name: f"--set {name}" for name in calibrator.get_params()}
     with rows.about(*models, options=parameters, remedies=remedies) as warned:
         arguments = rows.side_by_side() if rows.request.multilabel else rows.arguments(models[0])
-        known = ("labels", "pos_label", "sample_weight")
-        own = {name: value for name, value in arguments.rows.items() if name in known}
+        fitted_by = ("labels", "pos_label", "sample_weight")
+        options = {name: value for name, value in arguments.rows.items() if name in fitted_by}
         # The questions of a log are clusters by themselves; only these maps have folds that keep
         # them together.
-        own |= {"cluster": rows.cluster} if type(calibrator).__name__ in _FOLDED else {}
-        own |= (
-            {"by": {name: rows.columns.groups[name] for name in rows.choice.by}}
-            if rows.choice.by
-            else {}
-        )
-        if rows.choice.statements is not None:
-            if rows.choice.statements.kind == "quantiles":
-                remedy = "In Python, `fit` of a calibrator takes the events."
-                demand = "is not for a map that is applied to a column of scores"
-                raise InputError("--quantile", demand, remedy=remedy)
-            calibrator.fit(arguments.y_true, **own)
+        if type(calibrator).__name__ in _FOLDED:
+            options["cluster"] = rows.cluster
+        if rows.choice.by:
+            options["by"] = {name: rows.columns.groups[name] for name in rows.choice.by}
+        if statements is None:
+            calibrator.fit(arguments.y_prob, arguments.y_true, **options)
+        elif statements.kind == "quantiles":
+            remedy = "In Python, `fit` of a calibrator takes the events."
+            demand = "is not for a map that is applied to a column of scores"
+            raise InputError("--quantile", demand, remedy=remedy)
         else:
-            calibrator.fit(arguments.y_prob, arguments.y_true, **own)
+            calibrator.fit(arguments.y_true, **options)
     calibrator.label_name_ = ", ".join(rows.choice.labels)
     calibrator.score_names_ = tuple(column for model in models for column in model.columns)
     note(*filter(None, [arguments.remark]))
@@ -193,8 +198,8 @@ def _fit_intervals(request: Request, parameters: tuple[str, ...], output: str | 
         tn.IntervalCalibration(choice.statements.coverage),
         "interval-calibration",
         parameters,
-        0,
-        False,
+        seed=0,
+        from_logits=False,
     )
     (model,) = choice.models
     lower, upper = choice.statements.models[model.name]
@@ -210,19 +215,23 @@ def _fit_intervals(request: Request, parameters: tuple[str, ...], output: str | 
     if path is not None:
         n = calibration.n_rows_
         note(f"IntervalCalibration fitted on {n:,} rows and written to {path}.")
-    ends = f"lower ends by {-calibration.lower_change_:+.6g}, upper ends by {calibration.upper_change_:+.6g}"
+    lower_change = f"{-calibration.lower_change_:+.6g}"
+    upper_change = f"{calibration.upper_change_:+.6g}"
     unit = " half-widths" if calibration.change == "stretch" else ""
-    note(f"It moves {ends}{unit}.")
+    note(f"It moves lower ends by {lower_change}, upper ends by {upper_change}{unit}.")
 
 
 def _with_parameters(
     calibrator: Any, text: str, parameters: tuple[str, ...], seed: int, from_logits: bool
 ) -> Any:
-    """Set the parameters, the seed of every part that takes one, and the scale of the part that takes the scores."""
-    known = calibrator.get_params(deep=True)
-    values: dict[str, Any] = {name: seed for name in known if name.rpartition("__")[2] == "seed"}
+    """Set the parameters that were typed.
+
+    Also the seed of every part that takes one, and the scale of the part that takes the scores.
+    """
+    names = calibrator.get_params(deep=True)
+    values: dict[str, Any] = {name: seed for name in names if name.rpartition("__")[2] == "seed"}
     if from_logits:
-        scale = next((name for name in known if name.rpartition("__")[2] == "from_logits"), None)
+        scale = next((name for name in names if name.rpartition("__")[2] == "from_logits"), None)
         if scale is None:
             remedy = "`auto-calibration`, `platt-scaling` and `temperature-scaling` take them."
             raise InputError(
@@ -233,11 +242,9 @@ def _with_parameters(
         name, equals, value = parameter.partition("=")
         if not equals:
             raise InputError("--set", "must be NAME=VALUE", f"got {parameter!r}")
-        if name not in known:
-            others = ", ".join(sorted(known)) or "none"
-            raise InputError(
-                "", f"{text} has no parameter {name!r}", f"it has {others}", context="`--set`"
-            )
+        if name not in names:
+            got = f"it has {', '.join(sorted(names)) or 'none'}"
+            raise InputError("", f"{text} has no parameter {name!r}", got, context="`--set`")
         try:
             values[name] = json.loads(value)  # a number, true, false, null or a list
         except ValueError:
@@ -308,8 +315,7 @@ def apply(
                 remedy=remedy,
             )
         compress = _compression(source, path or "")
-        moves_ends = isinstance(calibrator, tn.IntervalCalibration)
-        if moves_ends:
+        if isinstance(calibrator, tn.IntervalCalibration):
             model = _ends_of(source, request, calibrator, lower, upper)
         elif lower is not None or upper is not None:
             demand = "is for intervals, and this is a map of scores"
@@ -350,13 +356,13 @@ def _compression(source: "Table", path: str) -> Any:
     """
     from trueness.sources._files import SUFFIXES, compress_into, compression_by_name, inner_suffix
 
-    own = source.suffixes
+    suffixes = source.suffixes
     if not source.is_text and compression_by_name(path):
-        raise InputError(
-            "--output", f"must end in {' or '.join(own)}: only text is compressed", f"got {path!r}"
-        )
+        demand = f"must end in {' or '.join(suffixes)}: only text is compressed"
+        raise InputError("--output", demand, f"got {path!r}")
     if inner_suffix(path) in SUFFIXES:
-        check_suffix(path, f"{source.format}, as {source.name} is", own, inner_suffix(path))
+        what = f"{source.format}, as {source.name} is"
+        check_suffix(path, what, suffixes, inner_suffix(path))
     return partial(compress_into, path)
 
 
@@ -369,37 +375,29 @@ def load_map(path: str, shown: str) -> Any:
         raise InputError("", f"{shown} cannot be read: {reason.strerror or reason}") from reason
 
 
-def _model(source: "Table", request: Request, known: tuple[str, ...] | None) -> Model:
-    """The scores to calibrate: those that the options name, else those that the map was fitted on."""
-    if known is not None and not (request.probs or request.matrices):
-        if absent := [column for column in known if column not in source.names]:
-            demand = (
-                f"{source.name} has no {_list_names(tuple(absent))}, which the map was fitted on"
-            )
-            raise InputError(
-                "",
-                demand,
-                remedy="`--prob` names the column of the scores; `--prob-columns`, several.",
-            )
-        return Model(",".join(known), known)
+def _model(source: "Table", request: Request, fitted: tuple[str, ...] | None) -> Model:
+    """The scores that the options name, else those of the columns that the map was fitted on."""
+    if fitted is not None and not (request.probs or request.matrices):
+        if absent := [column for column in fitted if column not in source.names]:
+            names = _list_names(tuple(absent))
+            demand = f"{source.name} has no {names}, which the map was fitted on"
+            remedy = "`--prob` names the column of the scores; `--prob-columns`, several."
+            raise InputError("", demand, remedy=remedy)
+        return Model(",".join(fitted), fitted)
     models, guesses = choose_scores(source.names, source.name, request, {})
     print_guesses(guesses)
     if len(models) > 1:
-        raise InputError(
-            "--prob", "must name one model", f"got {', '.join(model.name for model in models)}"
-        )
-    if (
-        known is not None
-        and models[0].columns != known
-        and sorted(models[0].columns) == sorted(known)
-    ):
-        demand = f"must name the columns in the order of `fit`: {', '.join(known)}"
-        raise InputError("--prob-columns", demand, f"got {', '.join(models[0].columns)}")
-    if known is not None and models[0].columns != known:
-        warning(
-            f"the map was fitted on {_list_names(known)}, and is applied to {_list_names(models[0].columns)}."
-        )
-    return models[0]
+        names = ", ".join(model.name for model in models)
+        raise InputError("--prob", "must name one model", f"got {names}")
+    (model,) = models
+    if fitted is None or model.columns == fitted:
+        return model
+    if sorted(model.columns) == sorted(fitted):
+        demand = f"must name the columns in the order of `fit`: {', '.join(fitted)}"
+        raise InputError("--prob-columns", demand, f"got {', '.join(model.columns)}")
+    columns = _list_names(model.columns)
+    warning(f"the map was fitted on {_list_names(fitted)}, and is applied to {columns}.")
+    return model
 
 
 def _list_names(columns: tuple[str, ...]) -> str:
@@ -409,9 +407,12 @@ def _list_names(columns: tuple[str, ...]) -> str:
 def _new_names(model: Model, name: str | None, source: "Table") -> list[str]:
     """The names of the new columns: one, or one for each column of a matrix."""
     if len(model.columns) > 1 and name is not None:
-        demand = "is only for one column of scores; the columns of a matrix get _calibrated after their names"
+        demand = (
+            "is only for one column of scores; the columns of a matrix get _calibrated after their "
+            "names"
+        )
         raise InputError("--name", demand)
-    new = [f"{column}_calibrated" for column in model.columns] if not name else [name]
+    new = [name] if name else [f"{column}_calibrated" for column in model.columns]
     for column in new:
         if column in source.names:
             raise InputError(
@@ -434,22 +435,22 @@ def _calibrated(
             "", f"{source.name} has no {_list_names(tuple(absent))}, by which the map was fitted"
         )
     read = source.read((), model.columns, by)
-    values = [read.numbers[name] for name in model.columns]
-    p = values[0] if len(values) == 1 else np.column_stack(values)
+    p = side_by_side([read.numbers[name] for name in model.columns])
     require_rows(source.name, len(p))
     gone = missing_rows(p)
     logits = "These look like logits: the calibrator was fitted on probabilities."
     scores = np.full(p.shape, np.nan)
     kept = np.flatnonzero(~gone)
-    own = (
-        {"by": {name: values[kept] for name, values in read.groups.items()}} if read.groups else {}
-    )
-    named = {"y_prob": f"scores {model.name!r}"}
-    named |= dict(
-        zip(("lower", "upper"), (f"column {name!r}" for name in model.columns), strict=False)
-    )
+    moves_ends = isinstance(calibrator, tn.IntervalCalibration)
+    arguments = {"y_prob": f"scores {model.name!r}"}
+    if moves_ends:
+        lower, upper = model.columns
+        arguments |= {"lower": f"column {lower!r}", "upper": f"column {upper!r}"}
+    options = {}
+    if read.groups:
+        options["by"] = {name: values[kept] for name, values in read.groups.items()}
     words = wording(
-        named,
+        arguments,
         lambda place: source.place(int(kept[place.row])),
         remedies=dict.fromkeys(("temperature", "input-logits"), logits),
     )
@@ -460,10 +461,10 @@ def _calibrated(
             remedy = "`--missing keep` leaves those rows without a calibrated score."
             raise InputError("y_prob", demand, got, remedy=remedy)
         if len(kept):
-            if isinstance(calibrator, tn.IntervalCalibration):
+            if moves_ends:
                 scores[kept] = np.column_stack(calibrator.predict(*p[kept].T))
             else:
-                scores[kept] = calibrator.predict(as_fractions(p[kept], percent), **own)
+                scores[kept] = calibrator.predict(as_fractions(p[kept], percent), **options)
     warning(*warned)
     return scores
 
@@ -473,8 +474,9 @@ def _calibrated(
 @opt.choice(
     "--dialect",
     DIALECTS,
-    "Dialect of the SQL: duckdb, sqlite, postgresql, spark, bigquery; translated by sqlglot, and not "
-    "executed here, also snowflake, redshift, databricks, trino, clickhouse, mysql, tsql, oracle.",
+    "Dialect of the SQL: duckdb, sqlite, postgresql, spark, bigquery; translated by sqlglot, and "
+    "not executed here, also snowflake, redshift, databricks, trino, clickhouse, mysql, tsql, "
+    "oracle.",
     default="duckdb",
     metavar="NAME",
 )
@@ -524,23 +526,22 @@ def export(path: str, **options: Any) -> None:
         return
     dialect = options["dialect"]
     columns = _columns(options["prob"], options["matrices"])
-    with reword_messages(
-        wording({"column": "--prob" if calibrator.n_classes_ is None else "--prob-columns"}), path
-    ):
-        found = calibrator.to_sql(dialect, column=columns, table=options["table"])
+    option = "--prob" if calibrator.n_classes_ is None else "--prob-columns"
+    with reword_messages(wording({"column": option}), path):
+        sql = calibrator.to_sql(dialect, column=columns, table=options["table"])
     if options["table"] is not None:
-        target.write(f"{found}\n")
+        target.write(f"{sql}\n")
         return
     from trueness.recalibrate._sql import quoted
 
-    several = isinstance(found, dict)
-    names = columns or calibrator.score_names_ or (list(found) if several else ["p"])
-    names = [names] if isinstance(names, str) else names
-    items = zip(names, found.values() if several else [found], strict=True)
-    target.write(
-        ",\n".join(f"{text} AS {quoted(f'{name}_calibrated', dialect)}" for name, text in items)
-        + "\n"
-    )
+    expressions = sql if isinstance(sql, dict) else {"p": sql}
+    names = columns or calibrator.score_names_ or list(expressions)
+    if isinstance(names, str):
+        names = [names]
+    lines = []
+    for name, expression in zip(names, expressions.values(), strict=True):
+        lines.append(f"{expression} AS {quoted(f'{name}_calibrated', dialect)}")
+    target.write(",\n".join(lines) + "\n")
 
 
 def _columns(prob: str | None, matrix: str | None) -> str | list[str] | None:

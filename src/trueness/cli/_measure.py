@@ -3,7 +3,7 @@
 docs/guide/commands.md lists the keys of the JSON object.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,18 @@ import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.strings import grouped
 from trueness._text.table import Column, Table
-from trueness.cli._columns import Group, Request, group_columns
+from trueness.cli._columns import Group, Request, group_columns, model_if
 from trueness.cli._dataset import Arguments, Rows, open_dataset, read_rows
-from trueness.cli._printing import Output, Target, note, reword_messages, warning, wording
+from trueness.cli._printing import (
+    VALUE_AND_LIMITS,
+    Output,
+    Target,
+    data_columns,
+    note,
+    reword_messages,
+    warning,
+    wording,
+)
 from trueness.cli._tally import OWN_BINS, each, file_names, own_bins, read_total
 
 if TYPE_CHECKING:
@@ -24,7 +33,11 @@ if TYPE_CHECKING:
 
 _REFUSED = ("bins", "kinds", "tables", "stream", "intervals", "each", "judge")
 """Options of `measure` that do not change a panel; nor, with `by`, what is said with a judge."""
-_KINDS = "What to compare for several classes or labels; repeatable.  [default: classwise and confidence]"
+_KINDS = (
+    "What to compare for several classes or labels; repeatable.  "
+    "[default: classwise and confidence]"
+)
+_BESIDE_INTERVALS = "is for intervals; leave it out, or leave --no-intervals out."
 
 
 @opt.command("measure")
@@ -40,7 +53,7 @@ _KINDS = "What to compare for several classes or labels; repeatable.  [default: 
     is_flag=True,
     help="Also print the bins, with intervals for the event rates.",
 )
-@opt.level(0.95, "Confidence level of all intervals.", least=0.5)
+@opt.level(0.95, "Confidence level of all intervals.", minimum=0.5)
 @opt.intervals
 @opt.panel
 @click.option("--each", is_flag=True, help="For .tally files: also show each file separately.")
@@ -68,14 +81,11 @@ def measure(**options: Any) -> None:
 
     if not options["judge"]:
         opt.check_only_demo("seed")
-    if not options["tables"] and not options["intervals"] and opt.is_typed("level"):
-        raise click.UsageError(
-            "--level is for intervals; leave it out, or leave --no-intervals out."
-        )
-    if options["cluster"] and not options["intervals"]:
-        raise click.UsageError(
-            "--cluster is for intervals; leave it out, or leave --no-intervals out."
-        )
+    if not options["intervals"]:
+        if opt.is_typed("level") and not options["tables"]:
+            raise click.UsageError(f"--level {_BESIDE_INTERVALS}")
+        if options["cluster"]:
+            raise click.UsageError(f"--cluster {_BESIDE_INTERVALS}")
     stream = options["stream"]
     if options.pop("each"):
         raise click.UsageError(
@@ -99,7 +109,7 @@ def measure(**options: Any) -> None:
     request = replace(Request.pop_from(options), multilabel=several)
     with open_dataset(request) as data:
         if data.streamed(stream):
-            results = [(Group(), measure_stream(data, settings, asked=stream is not None))]
+            results = [(Group(), measure_stream(data, settings, requested=stream is not None))]
         else:
             rows = data.rows().validate()
             if request.by:
@@ -119,72 +129,67 @@ def _panel(options: dict[str, Any]) -> None:
     tripod = options["tripod"]
     _check_panel(target, tripod=tripod)
     rows = read_rows(Request.pop_from(options))
-    data = {"data": rows.choice.about(rows.source), "level": options["level"]}
+    data = {"data": rows.entry, "level": options["level"]}
 
-    def ask(one: Arguments, part: Rows) -> "tn.results.Panel":
+    def ask(model: Arguments, part: Rows) -> "tn.results.Panel":
         return tn.panel(
-            one.y_true, one.y_prob, level=options["level"], cluster=part.cluster, seed=0, **one.rows
+            model.y_true,
+            model.y_prob,
+            level=options["level"],
+            cluster=part.cluster,
+            seed=0,
+            **model.rows,
         )
 
-    found = [
+    panels = [
         (group, model.name, panel) for group, model, panel in rows.each("Making the panel", ask)
     ]
-    _deliver(found, target, data, f"{rows.choice.in_words(rows.source)}.", tripod=tripod)
+    _deliver(panels, target, data, rows.sentence, tripod=tripod)
 
 
 def _judged(options: dict[str, Any]) -> None:
     """What few human labels and a judge's labels of all rows say together."""
-    for ignored in [
-        typed for name, typed in opt.typed_options() if name in {*_REFUSED, "by"} - {"judge"}
-    ]:
-        raise click.UsageError(f"{ignored} does not go with --judge; leave one of them out.")
+    _check_unused({*_REFUSED, "by"} - {"judge"}, "--judge")
     target = Target.pop_from(options)
     level = options["level"]
     seed = options["seed"]
     with open_dataset(Request.pop_from(options)) as data:
         rows = data.rows()
-    found = rows.judged(level=level, seed=seed)
+    models = rows.judged(level=level, seed=seed)
     columns = [
-        Column("model", "model", "name", "all" if len(found) > 1 else "data"),
+        model_if(len(models) > 1),
         Column("measure", "measure"),
-    ]
-    columns += [Column(key, key, "number") for key in ("value", "low", "high")]
-    lines = [
-        {
-            "model": name,
-            **{key: getattr(number, key) for key in ("measure", "value", "low", "high")},
-        }
-        for name, one in found.items()
-        for number in (one.event_rate, one.observed_expected, one.brier)
-    ]
-    bins = [
-        Column("rows_in_bin", "rows", "count"),
-        Column("humans_in_bin", "human labels", "count"),
+        *VALUE_AND_LIMITS,
     ]
     bins = [
         Column("score", "score", "number"),
-        *bins,
-        *(Column(key, key, "number") for key in ("gap", "low", "high")),
+        Column("rows_in_bin", "rows", "count"),
+        Column("humans_in_bin", "human labels", "count"),
+        Column("gap", "gap", "number"),
+        *VALUE_AND_LIMITS[1:],
     ]
-    limits = "gaps, with limits for all bins together"
-    details = [(f"{name}: {limits}", Table(bins, one.rows())) for name, one in found.items()]
-    notes = [
-        f"{rows.choice.in_words(rows.source)}.",
-        *(f"{name}: {one.sentence}" for name, one in found.items()),
-    ]
-    entries = [{"model": name, **one.to_dict()} for name, one in found.items()]
-    data_of = {
-        "data": rows.choice.about(rows.source) | {"judge": rows.choice.judge},
-        "models": entries,
-    }
-    target.deliver(Output(Table(columns, lines, notes), data_of, details))
+    lines = []
+    details = []
+    notes = [rows.sentence]
+    entries = []
+    for name, powered in models.items():
+        for estimate in (powered.event_rate, powered.observed_expected, powered.brier):
+            line = {key: getattr(estimate, key) for key in ("measure", "value", "low", "high")}
+            lines.append({"model": name, **line})
+        title = f"{name}: gaps, with limits for all bins together"
+        details.append((title, Table(bins, powered.rows())))
+        notes.append(f"{name}: {powered.sentence}")
+        entries.append({"model": name, **powered.to_dict()})
+    source = rows.entry | {"judge": rows.choice.judge}
+    entry = {"data": source, "models": entries}
+    target.deliver(Output(Table(columns, lines, notes), entry, details))
 
 
 @opt.command("measure")
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
 @opt.bins(None, f"Bins of ECE and MCE, {OWN_BINS}; ACE and TCE take as many, of equal mass")
 @each
-@opt.level(0.95, "Confidence level of intervals and, with --each, of flags.", least=0.5)
+@opt.level(0.95, "Confidence level of intervals and, with --each, of flags.", minimum=0.5)
 @opt.intervals
 @opt.panel
 @opt.output()
@@ -220,38 +225,43 @@ def _panel_of_sums(
     level = options["level"]
     tripod = options["tripod"]
     _check_panel(target, tripod=tripod)
-    rows: Any = total.total
     with reword_messages(wording()) as warned:
-        found = tn.panel(rows, level=level, seed=0)
+        panel = tn.panel(total.total, level=level, seed=0)
     warning(*warned)
     data = {"data": {"sources": names, **total.about, "by": total.by}, "level": level}
-    one = Group(), str(total.about.get("prob")), found
-    _deliver(
-        [one],
-        target,
-        data,
-        f"{file_names(names)}: labels {total.about.get('label')!r}.",
-        tripod=tripod,
-    )
+    source = f"{file_names(names)}: labels {total.about.get('label')!r}."
+    panels = [(Group(), str(total.about.get("prob")), panel)]
+    _deliver(panels, target, data, source, tripod=tripod)
 
 
 def _print_remarks(results: Sequence[tuple[Group, "Measurements"]]) -> None:
-    """Print each remark and each warning once, with the models and groups it is about unless it is about all."""
-    models = [(group.name(model.name), model) for group, one in results for model in one.models]
-    for kind, print_one in (("remarks", note), ("warnings", warning)):
-        about = grouped(
-            (message, name) for name, model in models for message in getattr(model, kind)
-        )
-        for message, names in about.items():
-            print_one(message if len(names) == len(models) else f"{'; '.join(names)}: {message}")
+    """Print each remark and each warning once, with its models and groups unless these are all."""
+    remarks = []
+    warnings = []
+    n_models = 0
+    for group, measurements in results:
+        for model in measurements.models:
+            n_models += 1
+            name = group.name(model.name)
+            remarks += [(message, name) for message in model.remarks]
+            warnings += [(message, name) for message in model.warnings]
+    for messages, print_message in ((remarks, note), (warnings, warning)):
+        for message, names in grouped(messages).items():
+            is_of_all = len(names) == n_models
+            print_message(message if is_of_all else f"{'; '.join(names)}: {message}")
 
 
 def _check_panel(target: Target, *, tripod: bool) -> None:
-    name = "--tripod" if tripod else "--panel"
-    for ignored in [typed for option, typed in opt.typed_options() if option in _REFUSED]:
-        raise click.UsageError(f"{ignored} does not go with {name}; leave one of them out.")
+    _check_unused(_REFUSED, "--tripod" if tripod else "--panel")
     if tripod and target.form in ("json", "csv"):
         raise click.UsageError(f"--tripod prints text; use --panel for {target.form}.")
+
+
+def _check_unused(names: Collection[str], beside: str) -> None:
+    """Refuse options that have no effect beside another one."""
+    for name, typed in opt.typed_options():
+        if name in names:
+            raise click.UsageError(f"{typed} does not go with {beside}; leave one of them out.")
 
 
 def _deliver(
@@ -264,24 +274,29 @@ def _deliver(
 ) -> None:
     """Write the panels as text, as the text of a paper, or as one table of all of them."""
     if tripod or target.form == "table":
-        texts = [panel.text(style="tripod") if tripod else str(panel) for *_, panel in panels]
-        if len(panels) > 1:
-            texts = [
-                f"{group.name(name)}\n\n{text}"
-                for (group, name, _), text in zip(panels, texts, strict=True)
-            ]
-        return target.write("\n\n\n".join([*texts, *([] if tripod else [source])]) + "\n")
+        texts = []
+        for group, name, panel in panels:
+            text = panel.text(style="tripod") if tripod else str(panel)
+            texts.append(f"{group.name(name)}\n\n{text}" if len(panels) > 1 else text)
+        if not tripod:
+            texts.append(source)
+        return target.write("\n\n\n".join(texts) + "\n")
     columns = [
         *group_columns(group.by for group, *_ in panels),
         Column("model", "model", "name"),
         Column("key", "key"),
     ]
     columns += [
-        Column(key, key, "number")
-        for key in ("value", "low", "high", "floor", "floor_high", "pvalue")
+        *VALUE_AND_LIMITS,
+        Column("floor", "floor", "number"),
+        Column("floor_high", "floor_high", "number"),
+        Column("pvalue", "pvalue", "number"),
+        *data_columns("standard_error", "method", "note"),
     ]
-    columns += [Column(key, key, forms="data") for key in ("standard_error", "method", "note")]
-    named = [({**group.entry(), "model": name}, panel) for group, name, panel in panels]
-    lines = [names | line for names, panel in named for line in panel.rows()]
-    entries = [names | panel.to_dict() for names, panel in named]
+    lines = []
+    entries = []
+    for group, name, panel in panels:
+        head = {**group.entry(), "model": name}
+        lines += [head | line for line in panel.rows()]
+        entries.append(head | panel.to_dict())
     return target.deliver(Output(Table(columns, lines, [source]), data | {"panels": entries}))

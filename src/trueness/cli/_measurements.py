@@ -24,12 +24,16 @@ from trueness.errors import InputError, quietly
 from trueness.infer._catalogue import MEASURES, Measure
 from trueness.infer._estimate import value_of
 from trueness.measure._slope import inside_cells
-from trueness.typing import Kind, RowOptions
+from trueness.typing import Kind
 
-_IMPORTANCE = "Weights are sampling weights: TCE, which counts rows, is left out, and the typical error takes them as importance."
+_IMPORTANCE = (
+    "Weights are sampling weights: TCE, which counts rows, is left out, and the typical error "
+    "takes them as importance."
+)
 _SKETCH = (
-    "From a sketch: rows count at the mean score of their cell. The largest errors seen in experiments are in "
-    "docs/guide/sketch.md. Equal-width bins are exact if their number is a power of two up to 512."
+    "From a sketch: rows count at the mean score of their cell. The largest errors seen in "
+    "experiments are in docs/guide/sketch.md. Equal-width bins are exact if their number is a "
+    "power of two up to 512."
 )
 _SCORES_LOST = "This measure needs every distinct score; bins do not keep them."
 CERTAIN = ("n_certain", "n_certain_wrong")
@@ -53,18 +57,24 @@ class Quantity(NamedTuple):
     ideal: float = math.nan
 
     @classmethod
-    def of(cls, one: Measure, options: "Options", view: str = "binary") -> "Quantity":
+    def of(cls, measure: Measure, options: "Options", view: str = "binary") -> "Quantity":
         """A measure of the catalogue, in the bins of the options."""
-        key = f"brier_{one.key}" if one.part else one.key
-        name = one.short or one.name
-        ask = one.asked(options.bins)
-        return cls(key, name, one.brief, one.unit, ask, view, one.scores, one.part, one.ideal)
+        return cls(
+            key=f"brier_{measure.key}" if measure.part else measure.key,
+            name=measure.short or measure.name,
+            meaning=measure.brief,
+            unit=measure.unit,
+            ask=measure.asked(options.bins),
+            view=view,
+            scores=measure.scores,
+            part=measure.part,
+            ideal=measure.ideal,
+        )
 
     def named(self, words: str, key: str = "") -> "Quantity":
-        """The same, whose name says of what; a part is below the measure that says so."""
-        return self._replace(
-            key=self.key + key, name=self.name if self.part else f"{self.name} ({words})"
-        )
+        """The same measure, with the classes in its name; a part stands below its measure."""
+        name = self.name if self.part else f"{self.name} ({words})"
+        return self._replace(key=self.key + key, name=name)
 
 
 @dataclass(frozen=True)
@@ -92,7 +102,7 @@ class Options:
 
     @property
     def summed(self) -> tuple[Kind, ...]:
-        """The kinds whose sums are needed for a matrix: those, and what is said of all classes and of accuracy."""
+        """The kinds whose sums a matrix needs: also those of the accuracy and of all classes."""
         return tuple(dict.fromkeys(("classwise", "confidence", *self.of_matrix)))
 
 
@@ -113,12 +123,12 @@ class ModelMeasures:
 
     def numbers(self, quantities: Iterable[Quantity]) -> dict[str, float]:
         """The values by key, each followed by its limits and its noise floor."""
-        found = {}
-        for q in quantities:
-            found[q.key] = self.values.get(q.key, math.nan)
-            if self.estimates and q.ask is not None:
-                found |= with_limits(q.key, self.estimates.get(q.key))
-        return found
+        numbers = {}
+        for quantity in quantities:
+            numbers[quantity.key] = self.values.get(quantity.key, math.nan)
+            if self.estimates and quantity.ask is not None:
+                numbers |= with_limits(quantity.key, self.estimates.get(quantity.key))
+        return numbers
 
 
 @dataclass(frozen=True)
@@ -143,16 +153,17 @@ class Measurements:
     @property
     def bins(self) -> dict[str, str]:
         """The bins in words, by measure."""
-        rules = (self.options.bins, self.options.mass, tn.BlockIsotonic())
-        own, mass, blocks = map(rule_in_words, rules)
-        chosen = [one for one in shown_measures("rows") if one.bins and not one.preset]
-        chosen = [one for one in chosen if not (self.binned and one.scores)]
-        bins = {one.key: mass if one.bins == "mass" else own for one in chosen}
-        bins |= {} if self.binned else {"tce": blocks}
-        if any(q.key.startswith("l2") for q in self.quantities):
-            bins["l2"] = (
-                own if self.binned else "n^0.4 bins of equal mass, cut at as many of equal width"
-            )
+        equal_mass = rule_in_words(self.options.mass)
+        chosen = rule_in_words(self.options.bins)
+        bins = {}
+        for measure in shown_measures("rows"):
+            if measure.bins and not measure.preset and not (self.binned and measure.scores):
+                bins[measure.key] = equal_mass if measure.bins == "mass" else chosen
+        if not self.binned:
+            bins["tce"] = rule_in_words(tn.BlockIsotonic())
+        if any(quantity.key.startswith("l2") for quantity in self.quantities):
+            preset = "n^0.4 bins of equal mass, cut at as many of equal width"
+            bins["l2"] = chosen if self.binned else preset
         return bins
 
 
@@ -160,38 +171,43 @@ def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Mea
     """Measure every model; an error names the file and the column."""
     dropped = dropped_message(rows.dropped, len(rows) + rows.dropped)
     results = []
-    for model, own in rows.by_model():
-        with own.about(model, group=group) as warned:
-            one = _arguments(own, model, options)
-            read = Evidence.of(
-                one.y_true, one.y_prob, one.rows, two_columns="keep", cluster=own.cluster
+    for model, part in rows.by_model():
+        with part.about(model, group=group) as warned:
+            arguments = _arguments(part, model, options)
+            evidence = Evidence.of(
+                arguments.y_true,
+                arguments.y_prob,
+                arguments.rows,
+                two_columns="keep",
+                cluster=part.cluster,
             )
-            kinds = () if read.view == "binary" else options.summed
-            views: dict[str, Evidence] = {
-                kind: replace(read, view=kind, memory={}) for kind in kinds
-            }
-            found = measure_views(model, views or {"binary": read}, options, one.remark)
-        results.append(replace(found, warnings=(*dropped, *warned)))
+            views = {"binary": evidence}
+            if evidence.view != "binary":
+                views = {kind: replace(evidence, view=kind, memory={}) for kind in options.summed}
+            measures = measure_views(model, views, options, arguments.remark)
+        results.append(replace(measures, warnings=(*dropped, *warned)))
     return _of_columns(rows.choice, rows.source, results, options)
 
 
-def measure_stream(data: Dataset, options: Options, *, asked: bool) -> Measurements:
-    """The same of rows that are read in pieces."""
+def measure_stream(data: Dataset, options: Options, *, requested: bool) -> Measurements:
+    """The measures of rows that are read in pieces."""
 
     def sums_of(rows: Rows, model: Model) -> ModelSums:
-        one = _arguments(rows, model, options)
+        arguments = _arguments(rows, model, options)
+        y = arguments.y_true
+        p = arguments.y_prob
         if not rows.is_matrix(model):
-            return ModelSums({"binary": tn.tally(one.y_true, one.y_prob, **one.rows)})
-        settings: dict[str, RowOptions] = {
-            kind: {**one.rows, "kind": kind} for kind in options.summed
-        }
-        return ModelSums(
-            {k: tn.tally(one.y_true, one.y_prob, **own) for k, own in settings.items()}, one.remark
-        )
+            return ModelSums({"binary": tn.tally(y, p, **arguments.rows)})
+        parts: dict[str, tn.Tally | Binned] = {}
+        for kind in options.summed:
+            arguments.rows["kind"] = kind
+            parts[kind] = tn.tally(y, p, **arguments.rows)
+        return ModelSums(parts, arguments.remark)
 
-    names = ", ".join(one.short or one.name for one in shown_measures("rows") if one.scores)
+    measures = [measure for measure in shown_measures("rows") if measure.scores]
+    names = ", ".join(measure.short or measure.name for measure in measures)
     lost = f"Measures that need each of them are left out: {names}. `--no-stream` computes them."
-    total = stream_sums(data, sums_of, options.bins, lost, asked=asked)
+    total = stream_sums(data, sums_of, options.bins, lost, requested=requested)
     results = []
     for model in data.choice.models:
         sums = total[model.name]
@@ -200,8 +216,8 @@ def measure_stream(data: Dataset, options: Options, *, asked: bool) -> Measureme
                 kind: Evidence.of_sums(part, two_columns="keep")
                 for kind, part in sums.parts.items()
             }
-            found = measure_views(model, views, options, sums.remark)
-        results.append(replace(found, warnings=(*sums.warnings, *warned)))
+            measured = measure_views(model, views, options, sums.remark)
+        results.append(replace(measured, warnings=(*sums.warnings, *warned)))
     binned = any(
         isinstance(part, Binned) for sums in total.values() for part in sums.parts.values()
     )
@@ -226,11 +242,14 @@ def _of_columns(
     binned: bool = False,
 ) -> Measurements:
     views = ("binary",) if models[0].classes is None else options.summed
-    quantities = tuple(_quantities(options, views, choice.weight is not None))
-    about = {"data": choice.about(source)}
-    notes = (f"{choice.in_words(source)}.",)
     return Measurements(
-        quantities, tuple(models), about, notes, options, binned, choice.cluster is not None
+        quantities=tuple(_quantities(options, views, choice.weight is not None)),
+        models=tuple(models),
+        about={"data": choice.about(source)},
+        notes=(f"{choice.in_words(source)}.",),
+        options=options,
+        binned=binned,
+        clustered=choice.cluster is not None,
     )
 
 
@@ -242,31 +261,38 @@ def measure_sums(
     `where` begins the warnings.
     """
     name, label, weight = (total.about.get(key) for key in ("prob", "label", "weight"))
-    about = {"data": {"sources": list(names), **total.about, "by": total.by}, "kept": total.bins}
-    source = f"{file_names(names)}: {total.n:,} rows; labels {label!r}, scores {name!r}."
-    notes = (source, *([_SKETCH] if total.bins == "sketch" else []))
+    data = {"data": {"sources": list(names), **total.about, "by": total.by}, "kept": total.bins}
+    notes = [f"{file_names(names)}: {total.n:,} rows; labels {label!r}, scores {name!r}."]
+    if total.bins == "sketch":
+        notes.append(_SKETCH)
     model = Model(str(name), (str(name),))
+
+    def measurements(
+        quantities: Iterable[Quantity], measures: ModelMeasures, chosen: Options, binned: bool
+    ) -> Measurements:
+        return Measurements(tuple(quantities), (measures,), data, tuple(notes), chosen, binned)
+
     if total.n == 0:
-        none = ModelMeasures(model.name, model.columns, None, {"n": 0}, {})
-        return [(Group(), Measurements((Quantity("n", "rows"),), (none,), about, notes, options))]
-    groups: Any = {} if total.by is None else total.groups
+        empty = ModelMeasures(model.name, model.columns, None, {"n": 0}, {})
+        return [(Group(), measurements([Quantity("n", "rows")], empty, options, False))]
     parts: dict[Group, Any] = {Group(): total.total}
-    parts |= {Group.of_sums(total.by, key): groups[key] for key in sort_values(groups)}
+    if total.by is not None:
+        for key in sort_values(total.groups):
+            parts[Group.of_sums(total.by, key)] = total.groups[key]
     results = []
     for group, sums in parts.items():
         evidence = Evidence.of_sums(sums, two_columns="keep")
         views: dict[str, Evidence] = {evidence.view: evidence}
-        own = options if evidence.view == "binary" else replace(options, kinds=(evidence.view,))
+        wanted = options
+        if evidence.view != "binary":
+            wanted = replace(options, kinds=(evidence.view,))
         with reword_messages(wording()) as warned:
-            one = measure_views(model, views, own, stored=True)
-        warning(
-            *warned,
-            about=": ".join(filter(None, [where, "" if group.by is None else str(group.value)])),
-        )
-        quantities = tuple(_quantities(own, views, weight is not None, stored=True))
-        results.append(
-            (group, Measurements(quantities, (one,), about, notes, own, isinstance(sums, Binned)))
-        )
+            measures = measure_views(model, views, wanted, stored=True)
+        value = "" if group.by is None else str(group.value)
+        warning(*warned, about=": ".join(filter(None, [where, value])))
+        quantities = _quantities(wanted, views, weight is not None, stored=True)
+        is_binned = isinstance(sums, Binned)
+        results.append((group, measurements(quantities, measures, wanted, is_binned)))
     return results
 
 
@@ -280,55 +306,74 @@ def measure_views(
 ) -> ModelMeasures:
     """Every measure of one model, by the views of its rows or sums.
 
-    Of `stored` sums, those that they give.
+    Of `stored` sums, the measures that they give.
     """
     whole = views["classwise"] if "classwise" in views else next(iter(views.values()))
-    matrix = whole.view != "binary"
-    quantities = tuple(_quantities(options, views, weighted=True, stored=stored))
+    is_matrix = whole.view != "binary"
+    quantities = [
+        quantity
+        for quantity in _quantities(options, views, weighted=True, stored=stored)
+        if quantity.ask is not None
+    ]
     values = _counts(whole)
     reasons = dict[str, str]()
-    for q in (one for one in quantities if one.ask is not None):
-        lost = isinstance(views[q.view].sums, Binned) and q.scores
+    for quantity in quantities:
+        evidence = views[quantity.view]
+        lost = isinstance(evidence.sums, Binned) and quantity.scores
         if lost and stored:
-            reasons[q.key] = _SCORES_LOST
+            reasons[quantity.key] = _SCORES_LOST
+        values[quantity.key] = math.nan
+        # TCE counts rows, which sampling weights do not give.
+        if lost or (quantity.unit == "percent" and not evidence.whole):
+            continue
         try:
-            given = not lost and (q.unit != "percent" or views[q.view].whole)
-            values[q.key] = value_of(q.ask, views[q.view]) if given else math.nan
+            values[quantity.key] = value_of(quantity.ask, evidence)
         except InputError as reason:
             if not stored:
                 raise
-            values[q.key] = math.nan
-            reasons[q.key] = reason.but(remedy="", context="").render(wording())
-    known = [q for q in quantities if q.key not in reasons]
-    estimates = _estimates(known, views, options) if options.intervals else {}
-    # The l2 error of its confidence set is not quite that of the function without limits.
-    values |= {key: one.value for key, one in estimates.items() if not math.isnan(one.value)}
-    tabled = (options.of_matrix if matrix else ("binary",)) if options.tables else ()
-    tables = {
-        kind: tn.bin_table(views[kind].sums, bins=options.bins, level=options.level)
-        for kind in tabled
-    }
-    remarks = tuple(filter(None, [remark, "" if whole.whole else _IMPORTANCE]))
-    classes = whole.classes if matrix else None
+            reasons[quantity.key] = reason.but(remedy="", context="").render(wording())
+    estimates = {}
+    if options.intervals:
+        answered = [quantity for quantity in quantities if quantity.key not in reasons]
+        estimates = _estimates(answered, views, options)
+    for key, estimate in estimates.items():
+        # The l2 error of its confidence set is not quite that of the function without limits.
+        if not math.isnan(estimate.value):
+            values[key] = estimate.value
+    tables = {}
+    if options.tables:
+        for kind in options.of_matrix if is_matrix else ("binary",):
+            sums = views[kind].sums
+            tables[kind] = tn.bin_table(sums, bins=options.bins, level=options.level)
+    remarks = [remark] if remark else []
+    if not whole.whole:
+        remarks.append(_IMPORTANCE)
     return ModelMeasures(
-        model.name, model.columns, classes, values, tables, remarks, (), estimates, reasons
+        name=model.name,
+        columns=model.columns,
+        classes=whole.classes if is_matrix else None,
+        values=values,
+        tables=tables,
+        remarks=tuple(remarks),
+        estimates=estimates,
+        reasons=reasons,
     )
 
 
 def _counts(evidence: Evidence) -> dict[str, float]:
     """What is counted, not measured: rows, weight, classes and scores of 0 or 1."""
-    found = {
+    counts = {
         "n": evidence.sums.n,
         "weight": evidence.sums.weight,
         "classes": len(evidence.classes or ()),
     }
-    if evidence.tally is not None:
-        inside = [inside_cells(part) for part in evidence.tally.parts]
-    else:
-        inside = None
-    for name, key in zip(CERTAIN, ("certain", "wrong"), strict=True):
-        found[name] = math.nan if inside is None else sum(getattr(x, key) for x in inside)
-    return found
+    if evidence.tally is None:
+        return counts | dict.fromkeys(CERTAIN, math.nan)
+    cells = [inside_cells(part) for part in evidence.tally.parts]
+    certain, wrong = CERTAIN
+    counts[certain] = sum(part.certain for part in cells)
+    counts[wrong] = sum(part.wrong for part in cells)
+    return counts
 
 
 def _quantities(
@@ -339,10 +384,9 @@ def _quantities(
     if weighted:
         yield Quantity("weight", "weight", "in total", "number")
     if "binary" in views:
-        yield from (
-            Quantity.of(one, options)
-            for one in shown_measures("rows", *(["sums"] if stored else []))
-        )
+        places = ("rows", "sums") if stored else ("rows",)
+        for measure in shown_measures(*places):
+            yield Quantity.of(measure, options)
         yield Quantity("n_certain", "scores of 0 or 1", "no log-odds")
         yield Quantity("n_certain_wrong", "contradicted", "by their label", part=True)
         return
@@ -351,38 +395,39 @@ def _quantities(
         yield Quantity.of(MEASURES["accuracy"], options, "confidence")
     for kind in options.of_matrix:
         view = "class-wise" if kind == "classwise" else kind
-        for one in shown_measures("matrix"):
-            if one.view in ("classwise", kind):
-                key = f"_{kind.replace('-', '_')}" if len(views) > 1 else ""
-                yield Quantity.of(one, options, kind).named(view, key)
+        key = f"_{kind.replace('-', '_')}" if len(views) > 1 else ""
+        for measure in shown_measures("matrix"):
+            if measure.view in ("classwise", kind):
+                yield Quantity.of(measure, options, kind).named(view, key)
     all_classes = "classwise" if "classwise" in views else next(iter(views))
     words = "all classes" if all_classes == "classwise" else all_classes
-    yield from (
-        Quantity.of(one, options, all_classes).named(words) for one in shown_measures("classes")
-    )
+    for measure in shown_measures("classes"):
+        yield Quantity.of(measure, options, all_classes).named(words)
 
 
 def shown_measures(*where: str) -> Iterator[Measure]:
     """The measures that the catalogue lists in one of these places."""
-    return (one for one in MEASURES.values() if not {*where}.isdisjoint(one.shown.split()))
+    for measure in MEASURES.values():
+        if not {*where}.isdisjoint(measure.shown.split()):
+            yield measure
 
 
 def _estimates(
     quantities: Iterable[Quantity], views: Mapping[str, Evidence], options: Options
 ) -> dict[str, tn.results.Estimate]:
-    """The limits and the noise floors of all measures, whose values have been warned about."""
-    found: dict[str, tn.results.Estimate] = {}
+    """The limits and the noise floors of all measures; the values have given their warnings."""
+    estimates: dict[str, tn.results.Estimate] = {}
     for view, evidence in views.items():
-        measures = {q.key: q.ask for q in quantities if q.view == view and q.ask is not None}
-        asked = Asked(ModelRows(evidence), MAKERS, options.level, seed=0, rule=None)
-        kind = asked.kind(view)
+        measures = {quantity.key: quantity.ask for quantity in quantities if quantity.view == view}
+        answers = Asked(ModelRows(evidence), MAKERS, options.level, seed=0, rule=None)
+        kind = answers.kind(view)
         if options.floors:
-            draw_together(asked, measures.values(), kind)
+            draw_together(answers, measures.values(), kind)
         for key, measure in measures.items():
-            found[key] = quietly(
-                asked.ask, "estimate", measure=measure, kind=kind, floor=options.floors
+            estimates[key] = quietly(
+                answers.ask, "estimate", measure=measure, kind=kind, floor=options.floors
             )
-    return found
+    return estimates
 
 
 def group_name(group: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The tables and files of ``trueness measure``: every number with its interval, or with its value if calibrated.
+"""The tables and files of ``trueness measure``: numbers with intervals and noise floors.
 
 Several .tally files, such as days, stand side by side: the measures of each, its noise floor,
 confidence set and flag.
@@ -56,92 +56,95 @@ _COLUMNS = {
 }
 """Keys of a line of a file, and the columns of the series that they hold."""
 _SHOWN = (
-    *(
-        "file",
-        "group",
-        "n",
-        "prevalence",
-        "prevalence_interval",
-        "ece",
-        "ece_interval",
-        "ece_floor",
-        "l2_error",
-    ),
-    *(
-        "confidence_set",
-        "observed_expected",
-        "observed_expected_interval",
-        "adjusted_pvalue",
-        "flag",
-    ),
+    *("file", "group", "n", "prevalence", "prevalence_interval", "ece", "ece_interval"),
+    *("ece_floor", "l2_error", "confidence_set", "observed_expected"),
+    *("observed_expected_interval", "adjusted_pvalue", "flag"),
 )
 """The columns of a table of files; those without any number are left out."""
 _NAMES = {"n": "rows", "ece": "ECE", "ece_floor": "noise floor", "observed_expected": "O/E"}
 Results: TypeAlias = Sequence[tuple[Group, Measurements]]
 
 
-def _written(q: Quantity, models: Iterable[ModelMeasures]) -> Callable[[float], Cell]:
+def _written(quantity: Quantity, models: Iterable[ModelMeasures]) -> Callable[[float], Cell]:
     """How a value is written, with decimals that suit the values of all models."""
-    values = [model.values.get(q.key, math.nan) for model in models]
-    decimals = common_decimals(values) if q.unit == "fraction" else 4
-    if q.key == "weight":
+    values = [model.values.get(quantity.key, math.nan) for model in models]
+    decimals = common_decimals(values) if quantity.unit == "fraction" else 4
+    if quantity.key == "weight":
         return lambda value: Cell(value, total(value))
-    return lambda value: Cell(value, written(value, q.unit, decimals))
+    return lambda value: Cell(value, written(value, quantity.unit, decimals))
 
 
 def measures_table(result: Measurements) -> Table:
-    """A row per measure; how the interval and the value of a calibrated model are placed depends on the models.
+    """A row per measure; where limits and noise floors stand depends on the number of models.
 
     One model: a column for each. Two: the interval is a column, the value of a calibrated model a
     row below. More, or two with long names: a row below for each, so that the table fits into 80
     columns.
     """
     number = len(result.models)
-    widths = [display_width(shorten(visible(model.name), 24)) for model in result.models]
-    beside = number == 1 or (number == 2 and sum(max(_VALUE, width) for width in widths) <= _BESIDE)
+    names = [shorten(visible(model.name), 24) for model in result.models]
+    widths = [max(_VALUE, display_width(name)) for name in names]
+    beside = number == 1 or (number == 2 and sum(widths) <= _BESIDE)
     title = "" if result.level is None else f"{level_percent(result.level)} interval"
     columns = [Column("measure", "measure")]
-    for i, model in enumerate(result.models):
-        columns.append(Column(f"value {i}", shorten(visible(model.name), 24), "number"))
-        columns += [Column(f"interval {i}", title, "number")] if title and beside else []
-    columns += [Column("floor", "if calibrated", "number")] if number == 1 else []
+    for i, name in enumerate(names):
+        columns.append(Column(f"value {i}", name, "number"))
+        if title and beside:
+            columns.append(Column(f"interval {i}", title, "number"))
+    if number == 1:
+        columns.append(Column("floor", "if calibrated", "number"))
     columns.append(Column("meaning", "meaning", optional=True))
     shown = shown_quantities(result)
-    rows = [row for q in shown for row in _measure_rows(q, result.models, title, beside)]
-    ideals = [f"{q.name} {q.ideal:g}" for q in shown if q.ideal == q.ideal and q.unit == "number"]
-    more = [f"Calibrated: {', '.join(ideals)}."] if ideals and number > 1 and title else []
-    return Table(columns, rows, [*_notes([result], shown), *more])
+    rows = list[dict[str, Any]]()
+    ideals = []
+    for quantity in shown:
+        rows += _measure_rows(quantity, result.models, title, beside)
+        if quantity.unit == "number" and not math.isnan(quantity.ideal):
+            ideals.append(f"{quantity.name} {quantity.ideal:g}")
+    notes = _notes([result], shown)
+    if ideals and number > 1 and title:
+        notes.append(f"Calibrated: {', '.join(ideals)}.")
+    return Table(columns, rows, notes)
 
 
 def shown_quantities(result: Measurements) -> list[Quantity]:
     """The measures of a table: without the number of scores of 0 and 1 if there are none."""
-    some = any(model.values.get("n_certain", 0) > 0 for model in result.models)
-    return [q for q in result.quantities if some or q.key not in CERTAIN]
+    if any(model.values.get("n_certain", 0) > 0 for model in result.models):
+        return list(result.quantities)
+    return [quantity for quantity in result.quantities if quantity.key not in CERTAIN]
 
 
 def _measure_rows(
-    q: Quantity, models: Sequence[ModelMeasures], title: str, beside: bool
+    quantity: Quantity, models: Sequence[ModelMeasures], title: str, beside: bool
 ) -> Iterator[dict[str, Any]]:
+    """The row of a measure, and the rows below it."""
+    key = quantity.key
     single = len(models) == 1
-    cell = _written(q, models)
-    inverted = q.key == "slope" and any(model.values[q.key] < 0 for model in models)
-    row: dict[str, Any] = {"measure": f"– {q.name}" if q.part else q.name}
-    row["meaning"] = "< 0: inverted" if inverted else q.meaning
+    cell = _written(quantity, models)
+    inverted = key == "slope" and any(model.values[key] < 0 for model in models)
+    row: dict[str, Any] = {
+        "measure": f"– {quantity.name}" if quantity.part else quantity.name,
+        "meaning": "< 0: inverted" if inverted else quantity.meaning,
+    }
     intervals = dict[str, Any]()
     floors = dict[str, Any]()
     for i, model in enumerate(models):
-        row[f"value {i}"] = cell(model.values[q.key])
-        if (found := model.estimates.get(q.key)) is None:
+        row[f"value {i}"] = cell(model.values[key])
+        estimate = model.estimates.get(key)
+        if estimate is None:
             continue
+        interval = interval_cell(estimate.low, estimate.high, quantity.unit)
         if beside:
-            row[f"interval {i}"] = interval_cell(found.low, found.high, q.unit)
-        elif found.bounded:
-            intervals[f"value {i}"] = interval_cell(found.low, found.high, q.unit)
-        if not math.isnan(found.floor):
-            floors["floor" if single else f"value {i}"] = cell(found.floor)
-        elif single and not math.isnan(q.ideal):
-            row["floor"] = Cell(q.ideal, f"{q.ideal:g}")
-    yield row | (floors if single else {})
+            row[f"interval {i}"] = interval
+        elif estimate.bounded:
+            intervals[f"value {i}"] = interval
+        if not math.isnan(estimate.floor):
+            floors["floor" if single else f"value {i}"] = cell(estimate.floor)
+        elif single and not math.isnan(quantity.ideal):
+            row["floor"] = Cell(quantity.ideal, f"{quantity.ideal:g}")
+    if single:
+        row |= floors
+    yield row
     if intervals:
         yield {"measure": f"– {title}", **intervals}
     if floors and not single:
@@ -151,92 +154,101 @@ def _measure_rows(
 def _notes(results: Sequence[Measurements], shown: Sequence[Quantity]) -> list[str]:
     """The data, the bins in words, and what the columns of the measures shown mean."""
     first = results[0]
-    models = [model for one in results for model in one.models]
     measures = grouped((words, MEASURES[key].name) for key, words in first.bins.items())
     bins = "; ".join(f"{', '.join(names)}: {words}" for words, names in measures.items())
-    found = [
-        (q.name, one.estimates[q.key])
-        for q in shown
-        for one in first.models
-        if q.key in one.estimates
-    ]
-    reasons = grouped(
-        (one.reasons[q.key], q.name) for q in shown for one in models if q.key in one.reasons
-    )
-    why = [f"{join_names(names)}: {reason}" for reason, names in reasons.items()]
-    return [*first.notes, f"Bins: {bins}.", *limits_notes(found, clustered=first.clustered), *why]
+    estimates = []
+    reasons = []
+    for quantity in shown:
+        for model in first.models:
+            if quantity.key in model.estimates:
+                estimates.append((quantity.name, model.estimates[quantity.key]))
+        for result in results:
+            for model in result.models:
+                if quantity.key in model.reasons:
+                    reasons.append((model.reasons[quantity.key], quantity.name))
+    notes = [*first.notes, f"Bins: {bins}.", *limits_notes(estimates, clustered=first.clustered)]
+    for reason, names in grouped(reasons).items():
+        notes.append(f"{join_names(names)}: {reason}")
+    return notes
 
 
 def groups_table(results: Results) -> Table:
     """A row per group and model, a column per measure."""
     first = results[0][1]
+    models = []
+    rows = []
+    for group, measurements in results:
+        for model in measurements.models:
+            models.append(model)
+            rows.append(_named(group, model))
     columns = group_columns(group.by for group, _ in results)
-    columns.append(
-        model_column((model.name for _, one in results for model in one.models), columns)
-    )
-    rows = [_named(group, model) for group, one in results for model in one.models]
-    models = [model for _, one in results for model in one.models]
+    columns.append(model_column((model.name for model in models), columns))
     shown = [q for q in first.quantities if _VIEW.sub("", q.key) in _OF_GROUPS]
-    for q in shown:
-        base = _VIEW.sub("", q.key)
-        cell = _written(q, models)
-        optional = base not in _ALWAYS
-        name = "O/E" if base == "observed_expected" else q.name
-        titles = {
-            "": name,
-            " interval": f"{level_percent(first.level or 0)} interval",
-            " floor": "floor",
-        }
+    for quantity in shown:
+        key = quantity.key
+        measure = _VIEW.sub("", key)
+        cell = _written(quantity, models)
+        optional = measure not in _ALWAYS
+        name = "O/E" if measure == "observed_expected" else quantity.name
+        interval = f"{level_percent(first.level or 0)} interval"
         columns += [
-            Column(q.key + end, title, "number", optional=optional) for end, title in titles.items()
+            Column(key, name, "number", optional=optional),
+            Column(f"{key} interval", interval, "number", optional=optional),
+            Column(f"{key} floor", "floor", "number", optional=optional),
         ]
         for row, model in zip(rows, models, strict=True):
-            row[q.key] = cell(model.values.get(q.key, math.nan))
-            if (found := model.estimates.get(q.key)) is not None:
-                row |= (
-                    {f"{q.key} interval": interval_cell(found.low, found.high, q.unit)}
-                    if found.bounded
-                    else {}
-                )
-                row |= {f"{q.key} floor": cell(found.floor)} if found.floor == found.floor else {}
-    return Table(columns, rows, _notes([one for _, one in results], shown))
+            row[key] = cell(model.values.get(key, math.nan))
+            estimate = model.estimates.get(key)
+            if estimate is None:
+                continue
+            if estimate.bounded:
+                limits = interval_cell(estimate.low, estimate.high, quantity.unit)
+                row[f"{key} interval"] = limits
+            if not math.isnan(estimate.floor):
+                row[f"{key} floor"] = cell(estimate.floor)
+    return Table(columns, rows, _notes([result for _, result in results], shown))
 
 
 def _named(group: Group, model: ModelMeasures) -> dict[str, Any]:
     entry = group.entry()
-    return {
-        **entry,
-        **({"group": group_name(entry["group"])} if entry else {}),
-        "model": model.name,
-    }
+    if entry:
+        entry["group"] = group_name(entry["group"])
+    return {**entry, "model": model.name}
 
 
 def bins_table(table: tn.results.BinTable) -> Table:
+    interval = f"{100 * table.level:g} % interval"
     columns = [
         Column("label", "class", "name"),
         Column("bin", "bin"),
         Column("n", "rows", "count"),
-        *(Column(key, key, "number") for key in ("score", "rate")),
-        Column("low", f"{100 * table.level:g} % interval", "number"),
+        Column("score", "score", "number"),
+        Column("rate", "rate", "number"),
+        Column("low", interval, "number"),
         Column("gap", "gap", "signed"),
         Column("ratio", "O/E", "number"),
-        Column("ratio_low", f"{100 * table.level:g} % interval", "number"),
+        Column("ratio_low", interval, "number"),
     ]
     bins = table.rows()
     rows = []
     for row, following in zip(bins, [*bins[1:], {"low_edge": -1}], strict=True):
-        name = bin_name(
-            row["low_edge"], row["high_edge"], last=following["low_edge"] < row["high_edge"]
-        )
-        interval = "" if row["low"] != row["low"] else f"{row['low']:.4f} to {row['high']:.4f}"
-        if row["ratio_low"] != row["ratio_low"]:
-            limits = ""
-        else:
-            limits = span(row["ratio_low"], row["ratio_high"], ratio)
-        texts = {"low": interval, "ratio": ratio(row["ratio"]), "ratio_low": limits}
-        cells = {key: Cell(row[key], text) for key, text in texts.items()}
-        empty = dict.fromkeys(("score", "rate", "gap", "ratio")) if row["n"] == 0 else {}
-        rows.append({**row, "bin": name, **cells, **empty})
+        # The bins of a class begin again at its lowest edge.
+        is_last = following["low_edge"] < row["high_edge"]
+        limits = ratio_limits = ""
+        if not math.isnan(row["low"]):
+            limits = f"{row['low']:.4f} to {row['high']:.4f}"
+        if not math.isnan(row["ratio_low"]):
+            ratio_limits = span(row["ratio_low"], row["ratio_high"], ratio)
+        line = {
+            **row,
+            "bin": bin_name(row["low_edge"], row["high_edge"], last=is_last),
+            "low": Cell(row["low"], limits),
+            "ratio": Cell(row["ratio"], ratio(row["ratio"])),
+            "ratio_low": Cell(row["ratio_low"], ratio_limits),
+        }
+        if row["n"] == 0:
+            line |= dict.fromkeys(("score", "rate", "gap", "ratio"))
+        rows.append(line)
     return Table(columns, rows)
 
 
@@ -246,46 +258,45 @@ def results_output(results: Results) -> Output:
     Or a row per group and model, and a column per measure.
     """
     first = results[0][1]
-    data = {**first.about, "bins": first.bins, "level": first.level, **_entries(results)}
-    if first.level is None:
-        del data["level"]
+    data = {**first.about, "bins": first.bins}
+    if first.level is not None:
+        data["level"] = first.level
+    data |= _entries(results)
     if results[-1][0].by is not None:
-        pairs = [(group, model, one.quantities) for group, one in results for model in one.models]
-        rows = [
-            {**_named(group, model), **model.numbers(quantities)}
-            for group, model, quantities in pairs
-        ]
         numbers = first.models[0].numbers(first.quantities)
-        return Output(
-            groups_table(results), data, csv=_every_digit(("by", "group", "model", *numbers), rows)
-        )
-    tables = [
-        (model.name, kind, table) for model in first.models for kind, table in model.tables.items()
-    ]
-    details = [
-        (f"Bins of {shorten(name, 24)}{'' if kind == 'binary' else f', {kind}'}", bins_table(table))
-        for name, kind, table in tables
-    ]
-    if tables:
-        every = dict.fromkeys(key for *_, table in tables for key in table.columns())
-        keys = sorted(every, key=lambda key: key != "label")
-        rows = [
-            {"model": name, "kind": kind, **row}
-            for name, kind, table in tables
-            for row in table.rows()
-        ]
-        return Output(
-            measures_table(first), data, details, _every_digit(("model", "kind", *keys), rows)
-        )
+        rows = []
+        for group, result in results:
+            for model in result.models:
+                rows.append({**_named(group, model), **model.numbers(result.quantities)})
+        csv = _every_digit(("by", "group", "model", *numbers), rows)
+        return Output(groups_table(results), data, csv=csv)
+    if first.options.tables:
+        return _output_with_bins(first, data)
     by_model = {model.name: model.numbers(shown_quantities(first)) for model in first.models}
-    key = "measure"
-    while key in by_model:  # a model may be called so
-        key += "_"
-    lines = [
-        {key: one} | {name: own[one] for name, own in by_model.items()}
-        for one in by_model[first.models[0].name]
-    ]
-    return Output(measures_table(first), data, details, _every_digit((key, *by_model), lines))
+    heading = "measure"
+    while heading in by_model:  # a model may be called so
+        heading += "_"
+    rows = []
+    for key in by_model[first.models[0].name]:
+        row = {name: numbers[key] for name, numbers in by_model.items()}
+        rows.append({heading: key, **row})
+    return Output(measures_table(first), data, csv=_every_digit((heading, *by_model), rows))
+
+
+def _output_with_bins(result: Measurements, data: dict[str, Any]) -> Output:
+    """The measures and, below them and in CSV, the bins."""
+    details = []
+    rows = []
+    keys = dict[str, None]()
+    for model in result.models:
+        for kind, table in model.tables.items():
+            of_kind = "" if kind == "binary" else f", {kind}"
+            details.append((f"Bins of {shorten(model.name, 24)}{of_kind}", bins_table(table)))
+            rows += [{"model": model.name, "kind": kind, **row} for row in table.rows()]
+            keys |= dict.fromkeys(table.columns())
+    columns = sorted(keys, key=lambda key: key != "label")  # the classes first
+    csv = _every_digit(("model", "kind", *columns), rows)
+    return Output(measures_table(result), data, details, csv)
 
 
 def _every_digit(keys: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> Table:
@@ -295,13 +306,13 @@ def _every_digit(keys: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> Tabl
 
 def _entries(results: Results) -> dict[str, Any]:
     """The models, or the models of each group, as JSON has them."""
-    found = [
-        {**group.entry(), "models": [_entry(model, one) for model in one.models]}
-        for group, one in results
-    ]
+    entries = []
+    for group, result in results:
+        models = [_entry(model, result) for model in result.models]
+        entries.append({**group.entry(), "models": models})
     if results[-1][0].by is None:
-        return found[0]
-    return {"groups": found}
+        return entries[0]
+    return {"groups": entries}
 
 
 def _entry(model: ModelMeasures, result: Measurements) -> dict[str, Any]:
@@ -313,11 +324,12 @@ def _entry(model: ModelMeasures, result: Measurements) -> dict[str, Any]:
         "measures": values,
         "infinite": [key for key, value in values.items() if math.isinf(value)],
     }
-    for words, key in (("methods", "method"), ("notes", "note")) if model.estimates else ():
-        entry[words] = {
-            name: text for name, one in model.estimates.items() if (text := getattr(one, key))
-        }
-    entry |= {"notes": {**entry.get("notes", {}), **model.reasons}} if model.reasons else {}
+    notes = {key: estimate.note for key, estimate in model.estimates.items() if estimate.note}
+    if model.estimates:
+        methods = {key: estimate.method for key, estimate in model.estimates.items()}
+        entry["methods"] = {key: method for key, method in methods.items() if method}
+    if model.estimates or model.reasons:
+        entry["notes"] = {**notes, **model.reasons}
     if model.tables:
         entry["bin_tables"] = {kind: table.to_dict() for kind, table in model.tables.items()}
     return entry
@@ -343,38 +355,42 @@ def compare_files(
     """
     names = list(sums)
     _mention_order(names)
-    named = {Path(name).name: one for name, one in sums.items()}
-    how: Any = {"bins": options.bins, "level": options.level, "seed": 0}
+    short = {Path(name).name: file for name, file in sums.items()}
     with progress_bar("Testing the files") as bar:
         series = tn.calibration_series(
-            named if len(named) == len(sums) else sums, progress=bar, **how
+            short if len(short) == len(sums) else sums,
+            bins=options.bins,
+            level=options.level,
+            seed=0,
+            progress=bar,
         )
-    alone = tn.calibration_series({"all": total}, progress=False, **how)
+    alone = tn.calibration_series(
+        {"all": total}, bins=options.bins, level=options.level, seed=0, progress=False
+    )
     # The series has the noise floor that the table shows; those of other measures would take a
     # second for each file.
     quick = replace(options, floors=False)
     measures: list[tuple[str, Results]] = []
     with progress_bar("Measuring the files") as bar:
-        for name, one in sums.items():
-            measures.append((name, measure_sums(one, [name], quick, name)))
+        for name, file in sums.items():
+            measures.append((name, measure_sums(file, [name], quick, name)))
             bar(len(measures), len(sums))
+    tests = [*series.rows(), alone.rows()[0] | {"adjusted_pvalue": None, "flagged": None}]
+    changed: list[bool | None] = [False] * len(sums)
+    if series.change is not None:
+        start = series.change.start
+        changed[start : start + series.change.days] = [True] * series.change.days
+    changed.append(None)
+    tested = [key for key in _COLUMNS if options.intervals or not _is_limit(key)]
     rows = list[dict[str, Any]]()
-    for name, results in (*measures, ("all", whole or measure_sums(total, names, quick))):
-        own = (
-            (group_name(group.value), one.models[0].numbers(one.quantities))
-            for group, one in results
-        )
-        rows += [{"file": name, "group": group, **numbers} for group, numbers in own]
-    tested = [*series.rows(), alone.rows()[0] | {"adjusted_pvalue": None, "flagged": None}]
-    change = series.change
-    shown = [key for key in _COLUMNS if options.intervals or not _is_limit(key)]
-    changed = range(0) if change is None else range(change.start, change.start + change.days)
-    for i, (row, test) in enumerate(
-        zip((row for row in rows if row["group"] is None), tested, strict=True)
-    ):
-        row |= {key: test[_COLUMNS[key]] for key in shown} | {
-            "changed": None if i == len(sums) else i in changed
-        }
+    of_files = [*measures, ("all", whole or measure_sums(total, names, quick))]
+    for (name, results), test, is_changed in zip(of_files, tests, changed, strict=True):
+        for group, result in results:
+            numbers = result.models[0].numbers(result.quantities)
+            row = {"file": name, "group": group_name(group.value), **numbers}
+            if group.by is None:
+                row |= {key: test[_COLUMNS[key]] for key in tested} | {"changed": is_changed}
+            rows.append(row)
     return Files(series, rows, measures)
 
 
@@ -387,15 +403,19 @@ def _is_limit(key: str) -> bool:
 
 def _mention_order(names: Sequence[str]) -> None:
     """Say so if the files come as a shell sorts them, with day-10 before day-2."""
-    parts = {
-        name: [int(part) if part.isdecimal() else part for part in _NUMBERS.split(name)]
-        for name in names
-    }
-    by_number = sorted(names, key=parts.__getitem__)
-    if list(names) == sorted(names) != by_number:
-        one, other = next(pair for pair in zip(names, by_number, strict=True) if pair[0] != pair[1])
-        order = f"the files are a series in the order given, in which {one} comes before {other}."
-        note(f"{order} Numbers with leading zeros sort in order of time, and so does `ls -v`.")
+
+    def parts(name: str) -> list[int | str]:
+        return [int(part) if part.isdecimal() else part for part in _NUMBERS.split(name)]
+
+    by_number = sorted(names, key=parts)
+    if list(names) != sorted(names) or list(names) == by_number:
+        return
+    pairs = zip(names, by_number, strict=True)
+    first, second = next(pair for pair in pairs if pair[0] != pair[1])
+    note(
+        f"the files are a series in the order given, in which {first} comes before {second}. "
+        "Numbers with leading zeros sort in order of time, and so does `ls -v`."
+    )
 
 
 def files_output(files: Files, results: Results) -> Output:
@@ -408,19 +428,19 @@ def files_output(files: Files, results: Results) -> Output:
     first = results[0][1]
     by = results[-1][0].by
     shown = first.models[0].numbers(shown_quantities(first))
-    names = {
-        key: "interval" if key.endswith("_interval") else key.replace("_", " ") for key in _SHOWN
-    }
-    table = files_table(
-        files.rows,
-        files.series,
-        names | _NAMES | {"group": str(by), "adjusted_pvalue": "adjusted p"},
-    )
+    names = {}
+    for key in _SHOWN:
+        names[key] = "interval" if key.endswith("_interval") else key.replace("_", " ")
+    names |= _NAMES | {"group": str(by), "adjusted_pvalue": "adjusted p"}
+    table = files_table(files.rows, files.series, names)
     whole = results_output(results)
-    each = [{"file": name, **_entries(own)} for name, own in files.measures]
-    tested = [key for key in _COLUMNS if first.level is not None or not _is_limit(key)]
-    keys = ["file", *(["group"] if by else []), "n", *shown, *tested, "changed"]
-    data = {**whole.data, "files": each, "series": files.series}
-    notes = [files.series.headline, *table.notes, *first.notes]
-    csv = _every_digit(dict.fromkeys(keys), files.rows)
-    return replace(whole, table=replace(table, notes=notes), data=data, csv=csv)
+    entries = [{"file": name, **_entries(of_file)} for name, of_file in files.measures]
+    keys = ["file", *(["group"] if by else []), "n", *shown]
+    keys += [key for key in _COLUMNS if first.level is not None or not _is_limit(key)]
+    keys.append("changed")
+    return replace(
+        whole,
+        table=replace(table, notes=[files.series.headline, *table.notes, *first.notes]),
+        data={**whole.data, "files": entries, "series": files.series},
+        csv=_every_digit(dict.fromkeys(keys), files.rows),
+    )

@@ -1,16 +1,21 @@
 """``trueness next``: which rows people should label next."""
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 import trueness as tn
 import trueness.cli._options as opt
-from trueness.cli._columns import Request, _check_column, choose_scores
-from trueness.cli._dataset import as_fractions, open_source, print_guesses, require_rows
+from trueness.cli._columns import Request, _check_column
+from trueness.cli._dataset import (
+    as_fractions,
+    missing_rows,
+    one_column,
+    open_source,
+    require_rows,
+)
 from trueness.cli._printing import (
-    check_suffix,
+    check_table_file,
     check_writable,
     note,
     reword_messages,
@@ -48,20 +53,11 @@ def next_(output: str | None, budget: int | None, labelled: str | None, **option
 
     if budget is None:
         raise click.UsageError("--budget must say how many rows to label.")
-    if output is None or output == "-":
-        endings = ", ".join(SAVED_AS)
-        raise InputError("--output", f"must name the file to write, ending in {endings}")
-    suffix = Path(output).suffix.lower()
-    check_suffix(output, "a table", SAVED_AS, suffix or "none")
+    output, suffix = check_table_file(output, SAVED_AS)
     request = Request.pop_from(options)
     check_writable(output, *expand_paths(request.files))
     with open_source(request) as source:
-        models, guesses = choose_scores(source.names, source.name, request, {})
-        print_guesses(guesses)
-        if len(models) > 1 or len(models[0].columns) > 1:
-            names = ", ".join(model.name for model in models)
-            raise InputError("--prob", "must name one column of scores", f"got {names}")
-        (scores,) = models[0].columns
+        scores = one_column(source, request)
         for name, column in (("--judge", request.judge), ("--labelled", labelled)):
             if column is not None:
                 _check_column(source.names, column, name, source.name)
@@ -70,16 +66,15 @@ def next_(output: str | None, budget: int | None, labelled: str | None, **option
                 "", f"{source.name} must not have a column {_COLUMN!r}", "it is written"
             )
         judge = request.judge
-        labels = tuple(dict.fromkeys(filter(None, [judge])))
-        read = source.read(labels, (scores,), tuple(source.names))
+        read = source.read(() if judge is None else (judge,), (scores,), tuple(source.names))
         require_rows(source.name, len(read.numbers[scores]))
-        arguments = {"y_prob": f"column {scores!r}", "judge": f"column {judge!r}"}
-        with reword_messages(
-            wording(
-                arguments, lambda place: source.place(place.row), options={"budget": "--budget"}
-            )
-        ) as warned:
-            found = tn.next_labels(
+        words = wording(
+            {"y_prob": f"column {scores!r}", "judge": f"column {judge!r}"},
+            lambda place: source.place(place.row),
+            options={"budget": "--budget"},
+        )
+        with reword_messages(words) as warned:
+            selection = tn.next_labels(
                 as_fractions(read.numbers[scores], request.percent),
                 None if judge is None else read.labels[judge],
                 budget=budget,
@@ -87,16 +82,14 @@ def next_(output: str | None, budget: int | None, labelled: str | None, **option
                 seed=options["seed"],
             )
         warning(*warned)
-        columns = {name: read.groups[name][found.index] for name in source.names}
-        columns[scores] = read.numbers[scores][found.index]
-    chosen = {**columns, _COLUMN: found.human_prob[found.index]}
-    write(output, lambda file: save_columns(chosen, file, suffix))
-    note(f"written to {output}. {found.sentence}")
+        columns = {name: read.groups[name][selection.index] for name in source.names}
+        columns[scores] = read.numbers[scores][selection.index]
+    columns[_COLUMN] = selection.human_prob[selection.index]
+    write(output, lambda file: save_columns(columns, file, suffix))
+    note(f"written to {output}. {selection.sentence}")
 
 
 def _present(values: Any) -> Any:
     """Which values are there: not missing, and not an empty text."""
-    from trueness.cli._dataset import missing_rows
-
     empty = values == "" if values.dtype.kind in "OU" else False
     return ~(missing_rows(values) | empty)

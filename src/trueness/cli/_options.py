@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any, TypeAlias
 
 import click
@@ -22,10 +23,15 @@ _OTHER_BINS = {
 }
 """What other libraries call bins, and how they are typed here."""
 _HEADINGS = {
-    "Columns": "label prob probs matrices weight weight_type by model_column pair time cluster judge grades",
+    "Columns": (
+        "label prob probs matrices weight weight_type by model_column pair time cluster judge"
+        " grades"
+    ),
     "Intervals, quantiles, risks": "outcome lower upper coverage quantiles followup event horizon",
     "Analysis": "",
-    "Labels and scores": "pos_label labels missing from_logits percent clip_tolerance sum_tolerance rounded_to",
+    "Labels and scores": (
+        "pos_label labels missing from_logits percent clip_tolerance sum_tolerance rounded_to"
+    ),
     "Files": "demo rows input_format separator decimal stream each groups",
     "Evaluation logs": (
         "scorer confidence label_field confidence_field rows_field text_field answer_field"
@@ -55,9 +61,10 @@ _ALL = "trueness.all"
 
 
 class Command(click.Command):
-    """A command whose help has the options below headings, and which refuses an option of one value that has two.
+    """A command whose help has the options below headings.
 
-    It also refuses both or neither of FILE and --demo, if it takes them, and --rows without a demo.
+    It refuses an option of one value that has two; both or neither of FILE and --demo, if it takes
+    them; and --rows without a demo.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -65,53 +72,51 @@ class Command(click.Command):
             ctx.meta[_ALL] = True
             args = [word for word in args if word != "--all"]
         _, _, typed = self.make_parser(ctx).parse_args(args=list(args))
-        for i, one in enumerate(typed):
-            if (
-                one in typed[:i]
-                and isinstance(one, click.Option)
-                and not (one.multiple or one.is_flag)
-            ):
+        for i, parameter in enumerate(typed):
+            if not isinstance(parameter, click.Option) or parameter.multiple or parameter.is_flag:
+                continue
+            if parameter in typed[:i]:
                 raise click.UsageError(
-                    f"{one.opts[0]} takes one value, and is given more than once.", ctx
+                    f"{parameter.opts[0]} takes one value, and is given more than once.", ctx
                 )
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         if "demo" in ctx.params:
-            neither = f"Give a FILE to {ctx.info_name}, or --demo."
-            both = "Give a FILE or --demo, not both."
-            if bool(ctx.params["demo"]) is bool(ctx.params["files"]):
-                raise click.UsageError(both if ctx.params["demo"] else neither, ctx)
+            if ctx.params["demo"] and ctx.params["files"]:
+                raise click.UsageError("Give a FILE or --demo, not both.", ctx)
+            if not ctx.params["demo"] and not ctx.params["files"]:
+                raise click.UsageError(f"Give a FILE to {ctx.info_name}, or --demo.", ctx)
             check_only_demo("rows")
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
-        records = [
-            ("help" if "--help" in one.opts else str(one.name), one.get_help_record(ctx))
-            for one in options
-        ]
-        shown = [record for record in records if record[1]]
-        if len(shown) > _FEW and not ctx.meta.get(_ALL):
-            wanted = (*_OWN.get(str(self.name), ()), *_EVERYDAY)
-            records = [record for record in shown if record[0] in wanted]
-        named = {heading: words.split() for heading, words in _HEADINGS.items()}
-        named["Analysis"] = [
-            name for name, _ in records if not any(name in names for names in named.values())
-        ]
-        for heading, names in named.items():
-            below = [record for name, record in records if record and name in names]
+        records = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if isinstance(parameter, click.Option) and record:
+                name = "help" if "--help" in parameter.opts else str(parameter.name)
+                records[name] = record
+        shown = list(records)
+        if len(records) > _FEW and not ctx.meta.get(_ALL):
+            everyday = (*_OWN.get(str(self.name), ()), *_EVERYDAY)
+            shown = [name for name in records if name in everyday]
+        headings = {heading: words.split() for heading, words in _HEADINGS.items()}
+        placed = set(chain.from_iterable(headings.values()))
+        headings["Analysis"] = [name for name in shown if name not in placed]
+        for heading, names in headings.items():
+            below = [records[name] for name in shown if name in names]
             if below:
                 with formatter.section(heading):
                     formatter.write_dl(below)
-        if len(records) < len(shown):
-            left = len(shown) - len(records)
+        hidden = len(records) - len(shown)
+        if hidden:
             formatter.write_paragraph()
-            formatter.write_text(f"{left} more options: {ctx.command_path} --help --all")
+            formatter.write_text(f"{hidden} more options: {ctx.command_path} --help --all")
 
 
 class CommandGroup(Command, click.Group):
-    """The same for a command that has commands of its own."""
+    """A command that has commands of its own; its help lists them below the options."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_options(ctx, formatter)
@@ -167,8 +172,8 @@ def number(
     return option(name, what, default=default, type=kind, **more)
 
 
-def count(name: str, what: str, default: int | None = None, least: int = 1) -> Decorator:
-    return number(name, what, default, click.IntRange(min=least), metavar="N")
+def count(name: str, what: str, default: int | None = None, minimum: int = 1) -> Decorator:
+    return number(name, what, default, click.IntRange(min=minimum), metavar="N")
 
 
 def choice(
@@ -195,8 +200,8 @@ missing = choice(
     default="raise",
 )
 _CONFIDENCES = (
-    "Where confidences come from: logprob, options, options-per-byte, stated, agreement, regex:PATTERN or "
-    "a field such as metadata.confidence.  [default: the first that the log has]"
+    "Where confidences come from: logprob, options, options-per-byte, stated, agreement, "
+    "regex:PATTERN or a field such as metadata.confidence.  [default: the first that the log has]"
 )
 log_fields = combine(
     text(
@@ -256,83 +261,108 @@ def data(
 ) -> Decorator:
     """Which files (called `shown` in help), which columns, and what they mean.
 
-    With 'own', labels of each model.
+    With `label="own"`, each model may have its own labels.
     """
-    what = "Column of labels: 0/1, true/false, class numbers or text."
-    own = label == "own"
-    own_label = f"{what} One for each --prob, in order, if models have their own."
-    matrices = (
-        "Columns of one model with several classes, in class order: a,b,c or 'p_*'. Repeatable."
-    )
-    weight_types = (
-        "What the weights mean: frequency (a weight of 2 is two rows), importance (sampling weights), or auto: "
-        "whole numbers are the first, others the second."
-    )
-    order = "The classes in column order, a,b,c; with two classes, the event last."
-    clip = "Set scores outside [0, 1] by at most this much to 0 or 1."
-    formats = "Format of the file.  [default: by its first bytes, then its name]"
-    separator = "Separator of the columns of a text file, if not a comma (tsv: a tab)."
-    marks = "Decimal mark of a text file; with a comma, columns are separated by ';'."
-    options = [
-        (True, click.argument("files", nargs=-1, metavar=shown)),
-        (
-            demo,
+    models = label == "own"
+    labels = "Column of labels: 0/1, true/false, class numbers or text."
+    if models:
+        labels = f"{labels} One for each --prob, in order, if models have their own."
+    options = [click.argument("files", nargs=-1, metavar=shown)]
+    if demo:
+        options += [
             click.option(
                 "--demo", is_flag=True, help="Use built-in simulated data instead of a file."
             ),
-        ),
-        (demo, count("--rows", "Rows of the demo data.", 10_000)),
-        (label, text("--label", own_label if own else what, multiple=own)),
-        (
-            own,
-            text(
-                "--model-column",
-                "For tables with a row per model and question: column of models; needs --pair.",
-            ),
-        ),
-        (own, text("--pair", "Column of questions, by which the rows of models are paired.")),
-        (
-            True,
-            text("--prob", "Column of scores; repeat for several models.", "probs", multiple=True),
-        ),
-        (True, text("--prob-columns", matrices, "matrices", metavar="NAMES", multiple=True)),
-        (
-            True,
-            click.option(
-                "--percent", is_flag=True, help="The scores are percentages, from 0 to 100."
-            ),
-        ),
-        (label, text("--weight", "Column of weights: counts of rows, or sampling weights.")),
-        (label, choice("--weight-type", "auto frequency importance", weight_types, default="auto")),
-        (
-            by,
-            text("--by", "Column of groups, each analysed separately. Repeatable.", multiple=True),
-        ),
-        (
-            label,
-            text(
-                "--pos-label",
-                "The label that the scores predict, if labels are not 0/1.",
-                metavar="LABEL",
-            ),
-        ),
-        (label, text("--labels", order, metavar="LABELS")),
-        (scale, missing),
-        (scale, click.option("--from-logits", is_flag=True, help="The scores are logits.")),
-        (scale, click.option("--clip-tolerance", type=float, default=0.0, help=clip)),
-        (
-            scale,
-            number(
-                "--sum-tolerance", "How far the scores of a row may sum from 1.  [default: 1e-6]"
-            ),
-        ),
-        (True, choice("--input-format", "csv tsv jsonl parquet arrow npz npy", formats)),
-        (True, text("--separator", separator, metavar="CHAR")),
-        (True, choice("--decimal", ". ,", marks, default=".")),
-        (events, statements),
-        (label, logs),
-    ]
-    return combine(*(option for wanted, option in options if wanted))
+            count("--rows", "Rows of the demo data.", 10_000),
+        ]
+    if label:
+        options.append(text("--label", labels, multiple=models))
+    if models:
+        options += [_model_column, _pair]
+    options.append(_scores)
+    if label:
+        options.append(_weights)
+    if by:
+        options.append(
+            text("--by", "Column of groups, each analysed separately. Repeatable.", multiple=True)
+        )
+    if label:
+        options.append(_meaning)
+    if scale:
+        options.append(_scale)
+    options.append(file_format)
+    if events:
+        options.append(statements)
+    if label:
+        options.append(logs)
+    return combine(*options)
+
+
+_model_column = text(
+    "--model-column",
+    "For tables with a row per model and question: column of models; needs --pair.",
+)
+_pair = text("--pair", "Column of questions, by which the rows of models are paired.")
+_scores = combine(
+    text("--prob", "Column of scores; repeat for several models.", "probs", multiple=True),
+    text(
+        "--prob-columns",
+        "Columns of one model with several classes, in class order: a,b,c or 'p_*'. Repeatable.",
+        "matrices",
+        metavar="NAMES",
+        multiple=True,
+    ),
+    click.option("--percent", is_flag=True, help="The scores are percentages, from 0 to 100."),
+)
+_weights = combine(
+    text("--weight", "Column of weights: counts of rows, or sampling weights."),
+    choice(
+        "--weight-type",
+        "auto frequency importance",
+        "What the weights mean: frequency (a weight of 2 is two rows), importance (sampling "
+        "weights), or auto: whole numbers are the first, others the second.",
+        default="auto",
+    ),
+)
+_meaning = combine(
+    text(
+        "--pos-label", "The label that the scores predict, if labels are not 0/1.", metavar="LABEL"
+    ),
+    text(
+        "--labels",
+        "The classes in column order, a,b,c; with two classes, the event last.",
+        metavar="LABELS",
+    ),
+)
+_scale = combine(
+    missing,
+    click.option("--from-logits", is_flag=True, help="The scores are logits."),
+    click.option(
+        "--clip-tolerance",
+        type=float,
+        default=0.0,
+        help="Set scores outside [0, 1] by at most this much to 0 or 1.",
+    ),
+    number("--sum-tolerance", "How far the scores of a row may sum from 1.  [default: 1e-6]"),
+)
+file_format = combine(
+    choice(
+        "--input-format",
+        "csv tsv jsonl parquet arrow npz npy",
+        "Format of the file.  [default: by its first bytes, then its name]",
+    ),
+    text(
+        "--separator",
+        "Separator of the columns of a text file, if not a comma (tsv: a tab).",
+        metavar="CHAR",
+    ),
+    choice(
+        "--decimal",
+        ". ,",
+        "Decimal mark of a text file; with a comma, columns are separated by ';'.",
+        default=".",
+    ),
+)
 
 
 def is_typed(name: str) -> bool:
@@ -346,14 +376,11 @@ def is_typed(name: str) -> bool:
 def typed_options() -> Iterator[tuple[str, str]]:
     """The options that were typed, each by its name and as typed."""
     context = click.get_current_context()
-    for one in context.command.params:
-        if isinstance(one, click.Option) and is_typed(str(one.name)):
-            yield (
-                str(one.name),
-                (one.secondary_opts if context.params.get(str(one.name)) is False else one.opts)[
-                    -1
-                ],
-            )
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if isinstance(parameter, click.Option) and is_typed(name):
+            is_off = context.params.get(name) is False
+            yield name, (parameter.secondary_opts if is_off else parameter.opts)[-1]
 
 
 def check_only_demo(name: str) -> None:
@@ -402,15 +429,16 @@ def bin_rule(typed: str | None) -> Any:
         raise reason.but(argument="--bins", remedy="") from reason
     except ValueError:  # 1e or +-, which the pattern lets through
         pass
-    forms = "a number of bins of equal width (10), of equal mass (mass:10), edges (0,0.1,0.5,1), isotonic"
-    remedy = did_you_mean(word, (*rules, "block"), _OTHER_BINS)
-    raise InputError(
-        "--bins", f"must be {forms}, block-isotonic or distinct", f"got {typed!r}", remedy=remedy
+    demand = (
+        "must be a number of bins of equal width (10), of equal mass (mass:10), edges "
+        "(0,0.1,0.5,1), isotonic, block-isotonic or distinct"
     )
+    remedy = did_you_mean(word, (*rules, "block"), _OTHER_BINS)
+    raise InputError("--bins", demand, f"got {typed!r}", remedy=remedy)
 
 
-def level(default: float | None, what: str, least: float = 0) -> Decorator:
-    return number("--level", what, default, Between(least, 1, min_open=True, max_open=True))
+def level(default: float | None, what: str, minimum: float = 0) -> Decorator:
+    return number("--level", what, default, Between(minimum, 1, min_open=True, max_open=True))
 
 
 def rounded_to(what: str) -> Decorator:
@@ -439,7 +467,7 @@ panel = combine(
 
 def seed(what: str = "Seed of random draws, and of the demo data.") -> Decorator:
     """``--seed``; 0 by default, so that a command repeats itself."""
-    return count("--seed", what, 0, least=0)
+    return count("--seed", what, 0, minimum=0)
 
 
 # The group of commands reads --debug: it turns errors into messages.

@@ -7,8 +7,8 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Column, Table
-from trueness.cli._columns import Request, choose_scores
-from trueness.cli._dataset import as_fractions, open_source, print_guesses, require_rows
+from trueness.cli._columns import Request
+from trueness.cli._dataset import as_fractions, one_column, open_source, require_rows
 from trueness.cli._printing import Output, Target, reword_messages, wording
 from trueness.errors import InputError, Wording
 
@@ -61,7 +61,7 @@ _OPTIONS["scores"] = "FILE"
 @opt.choice("--bound", "hoeffding exact", _BOUND, default="hoeffding")
 @opt.output()
 @click.pass_context
-def plan(context: click.Context, /, **how: Any) -> None:
+def plan(context: click.Context, /, **options: Any) -> None:
     """Plan histogram binning, or the validation of a model.
 
     Histogram binning has a guaranteed error. Give any two of rows, bins and error; the third is
@@ -78,48 +78,47 @@ def plan(context: click.Context, /, **how: Any) -> None:
     Exit code 0: planned. 2: the options are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     if context.invoked_subcommand is not None:
-        if any(map(opt.is_typed, how)):
+        if any(map(opt.is_typed, options)):
             raise click.UsageError(
                 f"Options of `plan {context.invoked_subcommand}` must follow its name."
             )
         return
     planners: dict[str, Any] = {"n": tn.sample_size, "n_bins": tn.max_bins, "epsilon": tn.epsilon}
-    numbers = {name: how.pop(name) for name in planners}
-    known = {name: value for name, value in numbers.items() if value is not None}
-    if len(known) != 2:
+    numbers = {name: options.pop(name) for name in planners}
+    typed = {name: value for name, value in numbers.items() if value is not None}
+    if len(typed) != 2:
         raise click.UsageError("Give two of --n, --bins and --epsilon; the third is computed.")
-    target = Target.pop_from(how)
-    (wanted,) = numbers.keys() - known.keys()
+    target = Target.pop_from(options)
+    (wanted,) = numbers.keys() - typed.keys()
     with reword_messages(wording(options={"n": "--n", "n_bins": "--bins"})):
-        numbers[wanted] = planners[wanted](**known, **how)
+        numbers[wanted] = planners[wanted](**typed, **options)
     if numbers["n_bins"] == 0:
-        least = tn.sample_size(n_bins=1, epsilon=numbers["epsilon"], **how)
+        row_count = tn.sample_size(n_bins=1, epsilon=numbers["epsilon"], **options)
         demand = (
             f"No number of bins keeps `--epsilon` {numbers['epsilon']:g} with {numbers['n']:,} rows"
         )
-        raise InputError("", demand, f"one bin needs {least:,}")
-    target.deliver(_output(numbers, wanted, how))
+        raise InputError("", demand, f"one bin needs {row_count:,}")
+    target.deliver(_output(numbers, wanted, options))
 
 
-def _output(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> Output:
-    line = {**numbers, **how, "planned": wanted}
+def _output(numbers: dict[str, Any], wanted: str, options: dict[str, Any]) -> Output:
+    line = {**numbers, **options, "planned": wanted}
     titles = {"n": "rows", "n_bins": "bins", "epsilon": "epsilon"}
     columns = [
-        *(
-            Column(key, title, "fraction" if key == "epsilon" else "count")
-            for key, title in titles.items()
-        ),
-        *(
-            Column(key, "guarantee" if key == "kind" else key)
-            for key in ("alpha", "kind", "scheme", "bound")
-        ),
+        Column("n", "rows", "count"),
+        Column("n_bins", "bins", "count"),
+        Column("epsilon", "epsilon", "fraction"),
+        Column("alpha", "alpha"),
+        Column("kind", "guarantee"),
+        Column("scheme", "scheme"),
+        Column("bound", "bound"),
         Column("planned", "planned", forms="data"),
     ]
-    often = "" if how["kind"] == "expected-ece" else f"with probability {1 - how['alpha']:g} "
-    notes = [
-        f"Planned: {titles[wanted]}. Histogram binning ({how['scheme']}): {often}{_KINDS[how['kind']]}."
-    ]
-    return Output(Table(columns, [line], notes), {"plan": line})
+    guarantee = _KINDS[options["kind"]]
+    if options["kind"] != "expected-ece":
+        guarantee = f"with probability {1 - options['alpha']:g} {guarantee}"
+    note = f"Planned: {titles[wanted]}. Histogram binning ({options['scheme']}): {guarantee}."
+    return Output(Table(columns, [line], [note]), {"plan": line})
 
 
 @plan.command("validation", cls=opt.Command, no_args_is_help=True)
@@ -138,7 +137,7 @@ def _output(numbers: dict[str, Any], wanted: str, how: dict[str, Any]) -> Output
 @opt.number("--power", "Probability with which tests detect, or accept.", 0.8)
 @opt.seed("Seed of the simulated power.")
 @opt.output()
-def validation(**how: Any) -> None:
+def validation(**options: Any) -> None:
     """Plan how many rows the validation of a model needs.
 
     For confidence limits of a given width (Riley et al. 2021), for the omnibus test to detect a
@@ -154,16 +153,20 @@ def validation(**how: Any) -> None:
 
     Exit code 0: planned. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    target = Target.pop_from(how)
-    request = Request.pop_from(how)
-    how["log_odds"] = how["log_odds"] or None
+    target = Target.pop_from(options)
+    request = Request.pop_from(options)
+    options["log_odds"] = options["log_odds"] or None
     if not request.files and (request.probs or request.matrices):
         raise click.UsageError("--prob names a column of a FILE; give one.")
     scores, words = _scores(request) if request.files else (None, wording(options=_OPTIONS))
     with reword_messages(words):
-        plan = tn.validation_size(scores=scores, **how)
-    columns = [Column(key, key) for key in ("criterion", "target")]
-    columns += [Column(key, key, "count") for key in ("rows", "events")]
+        plan = tn.validation_size(scores=scores, **options)
+    columns = [
+        Column("criterion", "criterion"),
+        Column("target", "target"),
+        Column("rows", "rows", "count"),
+        Column("events", "events", "count"),
+    ]
     lines = zip(plan.criterion, plan.target, plan.size, plan.events, strict=True)
     notes = [plan.in_words(), *map(wording(options=_OPTIONS).spell, plan.notes)]
     target.deliver(Output(Table.from_lines(columns, lines, notes=notes), {"plan": plan.to_dict()}))
@@ -179,18 +182,12 @@ _NO_SCALE = {
 def _scores(request: Request) -> tuple[Any, Wording]:
     """The earlier scores of a model in one column of a file, and how messages word them."""
     with open_source(request) as source:
-        models, guesses = choose_scores(source.names, source.name, request, {})
-        print_guesses(guesses)
-        if len(models) > 1 or len(models[0].columns) > 1:
-            raise InputError(
-                "--prob",
-                "must name one column of scores",
-                f"got {', '.join(m.name for m in models)}",
-            )
-        (name,) = models[0].columns
+        name = one_column(source, request)
         scores = as_fractions(source.read((), (name,)).numbers[name], request.percent)
         require_rows(source.name, len(scores))
-        about = {"scores": f"scores {name!r} of {source.name}"}
         return scores, wording(
-            about, lambda at: source.place(at.row), options=_OPTIONS, remedies=_NO_SCALE
+            {"scores": f"scores {name!r} of {source.name}"},
+            lambda place: source.place(place.row),
+            options=_OPTIONS,
+            remedies=_NO_SCALE,
         )

@@ -29,16 +29,17 @@ _DISPLAYS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 _SUFFIXES = {".png": "png", ".svg": "svg", ".pdf": "pdf", ".txt": "text"}
 _DISPLAY = (
-    "What to draw: a reliability diagram, one with tested predictions, bin rules side by side, the cumulative "
-    "differences, confidence intervals of the error, the validity curve, or the guarantees of histogram binning for "
-    "this number of rows."
+    "What to draw: a reliability diagram, one with tested predictions, bin rules side by side, the "
+    "cumulative differences, confidence intervals of the error, the validity curve, or the "
+    "guarantees of histogram binning for this number of rows."
 )
 _CURVE = "Curve of a reliability diagram; spline and loess are those of R.  [default: binned]"
 _BAND = (
-    "Band of a reliability diagram: pointwise or simultaneous intervals of the rates; consistency or "
-    "simultaneous-consistency: where each rate, or all of them, would lie if the scores were calibrated; monotone: a "
-    "band that holds if the event probability rises with the score; none.  [default: pointwise for bins, spline and "
-    "loess, simultaneous-consistency for isotonic and smooth]"
+    "Band of a reliability diagram: pointwise or simultaneous intervals of the rates; consistency "
+    "or simultaneous-consistency: where each rate, or all of them, would lie if the scores were "
+    "calibrated; monotone: a band that holds if the event probability rises with the score; none.  "
+    "[default: pointwise for bins, spline and loess, simultaneous-consistency for isotonic and "
+    "smooth]"
 )
 _BANDS = "pointwise simultaneous consistency simultaneous-consistency monotone none"
 
@@ -65,7 +66,8 @@ def plot(**options: Any) -> None:
 
     Exit code 0: drawn. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    display, (_, takes) = options["display"], _DISPLAYS[options["display"]]
+    display = options["display"]
+    _, takes = _DISPLAYS[display]
     for name in ("band", "curve", "bins", "kind", "level", "by"):
         if options[name] and name not in takes:
             raise click.UsageError(f"--{name} is not for --display {display}.")
@@ -75,9 +77,9 @@ def plot(**options: Any) -> None:
         band = options["band"]
         curve = options["curve"] or "binned"
         if band not in BANDS[curve]:
-            others = f"{', '.join(BANDS[curve])} or none"
+            bands = ", ".join(BANDS[curve])
             raise click.UsageError(
-                f"--band {band} is not for --curve {curve}, which takes {others}."
+                f"--band {band} is not for --curve {curve}, which takes {bands} or none."
             )
     if len(options["by"]) > 1:
         raise click.UsageError("A picture can have only one --by.")
@@ -90,7 +92,8 @@ def plot(**options: Any) -> None:
     options["bins"] = opt.bin_rule(options["bins"])
     names = ("band", "curve", "kind", "level", "seed", "bins")
     settings = {name: options[name] for name in names if options[name] is not None}
-    settings |= {"band": None} if options["band"] == "none" else {}
+    if options["band"] == "none":
+        settings["band"] = None
     request = Request.pop_from(options)
     if not request.files and not request.probs and "one" in takes:
         request = replace(request, probs=("overconfident",))
@@ -117,7 +120,7 @@ def _display(rows: Rows, display: str, settings: dict[str, Any]) -> Any:
     if "one" in takes and len(models) > 1:
         raise InputError("--display", f"{display} draws one model", f"`--prob` names {len(models)}")
     with rows.about(*models) as warned:
-        scores, one = rows.model_scores()
+        scores, shared = rows.model_scores()
         options = {key: value for key, value in settings.items() if key in takes}
         if rows.is_matrix(models[0]) and "kind" in takes:
             options.setdefault("kind", "confidence")
@@ -125,8 +128,9 @@ def _display(rows: Rows, display: str, settings: dict[str, Any]) -> Any:
             options["by"] = rows.columns.groups[rows.choice.by[0]]
         drawn: Any = scores
         if len(scores) == 1:
-            ((name, drawn),) = scores.items()
-            options |= {} if display == "bins" else {"name": name}
-        picture = cls.from_predictions(one.y_true, drawn, **options, **one.rows)
-    note(*filter(None, [one.remark]), *warned)
+            ((model, drawn),) = scores.items()
+            if display != "bins":
+                options["name"] = model
+        picture = cls.from_predictions(shared.y_true, drawn, **options, **shared.rows)
+    note(*filter(None, [shared.remark]), *warned)
     return picture

@@ -21,7 +21,7 @@ import click
 
 from trueness._text.numbers import number, span
 from trueness._text.strings import grouped, json_ready, markdown_text, visible, visible_lines, wrap
-from trueness._text.table import Cell, Kind, Table, written
+from trueness._text.table import Cell, Column, Kind, Table, written
 from trueness._version import __version__
 from trueness.errors import InputError, Place, TruenessError, Wording, capital, collected_warnings
 
@@ -30,31 +30,14 @@ if TYPE_CHECKING:
 
 _Names: TypeAlias = Mapping[str, str] | None
 _WORDS = (
-    "missing",
-    "from_logits",
-    "percent",
-    "kind",
-    "method",
-    "measure",
-    "scheme",
-    "bound",
+    *("missing", "from_logits", "percent", "kind", "method", "measure", "scheme", "bound"),
     "fitted",
 )
 """Arguments of the library that are options, and whose values are words or nothing."""
 _OPTIONS = {
-    *(
-        *_WORDS,
-        "pos_label",
-        "labels",
-        "sum_tolerance",
-        "clip_tolerance",
-        "bins",
-        "level",
-        "weight_type",
-        "cost_fp",
-        "cost_fn",
-    ),
-    *("rounded_to", "resamples", "alpha", "epsilon", "split", "portfolio"),
+    *_WORDS,
+    *("pos_label", "labels", "sum_tolerance", "clip_tolerance", "bins", "level", "weight_type"),
+    *("cost_fp", "cost_fn", "rounded_to", "resamples", "alpha", "epsilon", "split", "portfolio"),
 }
 _REMEDIES = {
     "swapped": "Swap `--label` and `--prob`.",
@@ -86,12 +69,13 @@ def note(*texts: str) -> None:
 
 def warning(*texts: str, about: str = "") -> None:
     """Print warnings on standard error, each with what it is about."""
+    head = f"warning: {about}: " if about else "warning: "
     for text in texts:
-        print_paragraph(f"warning: {about}{': ' if about else ''}{text}")
+        print_paragraph(f"{head}{text}")
 
 
 def print_paragraph(text: str) -> None:
-    """Print a paragraph on standard error, wrapped on a terminal only: a log keeps it in one line."""
+    """Print a paragraph on standard error, wrapped on a terminal only: a log has it on one line."""
     # On a terminal a progress bar may stand in the line.
     if sys.stderr.isatty():
         wrapped = f"\r\x1b[K{wrap(text, shutil.get_terminal_size().columns)}"
@@ -102,13 +86,13 @@ def print_paragraph(text: str) -> None:
 
 @contextmanager
 def errors_as_messages(debug: bool) -> Iterator[None]:
-    """Turn any error into a message and exit code 2, so that none ends with the code of a failed gate."""
+    """Turn any error into a message and exit code 2, which is not the code of a failed gate."""
     try:
         yield
     except Exception as reason:
         # A closed pipe (`| head`) is not an error, and has an exit code of its own.
-        known = isinstance(reason, click.ClickException | click.exceptions.Exit)
-        if debug or known or getattr(reason, "errno", None) == errno.EPIPE:
+        is_of_click = isinstance(reason, click.ClickException | click.exceptions.Exit)
+        if debug or is_of_click or getattr(reason, "errno", None) == errno.EPIPE:
             raise
         raise Refusal(_message(reason)) from reason
 
@@ -120,7 +104,10 @@ def _message(reason: Exception) -> str:
         file = f"{reason.filename}: " if reason.filename else ""
         return f"{file}{reason.strerror or reason}."
     if isinstance(reason, MemoryError):
-        return "The rows do not fit into memory. `trueness measure` and `trueness gate` can read with `--stream`."
+        return (
+            "The rows do not fit into memory. `trueness measure` and `trueness gate` can read with "
+            "`--stream`."
+        )
     what = ": ".join([type(reason).__name__, *str(reason).strip().splitlines()[:1]])
     return (
         f"This is a bug in trueness, not a problem with your data: {what}. `--debug` shows where."
@@ -198,11 +185,13 @@ def reword_messages(words: Wording, context: str = "") -> Iterator[list[str]]:
         except InputError as error:
             counts_rows = error.place is not None and words.place(error.place).startswith("row")
             counting = " Rows count from 0." if counts_rows else ""
-            own = words.arguments.get(f"{error.context}: {error.argument}")
-            text = error.render(
-                words._replace(arguments={**words.arguments, error.argument: own}) if own else words
-            )
-            text = f"it{text[2:]}" if prefix and text.startswith("It ") else text
+            # A model may have a column of its own for the argument.
+            column = words.arguments.get(f"{error.context}: {error.argument}")
+            if column:
+                words = words._replace(arguments={**words.arguments, error.argument: column})
+            text = error.render(words)
+            if prefix and text.startswith("It "):
+                text = f"it{text[2:]}"
             raise CommandError(f"{prefix}{text}{counting}") from error
     messages += dict.fromkeys(capital(words.spell(message)) for _, message in caught)
 
@@ -238,9 +227,8 @@ class Target:
     ) -> "Target":
         """Take ``--format`` and ``--output`` out of a command's options.
 
-        Without either, write to `file`.
-
-        The file must be writable and none of those that are read. Its suffix tells the format.
+        Without either, write to `file`. The file must be writable and none of those that are read;
+        its suffix says which format.
         """
         form = options.pop("form")
         path = options.pop("output")
@@ -251,8 +239,8 @@ class Target:
         check_writable(path, *options.get("files", ()))
         suffix = Path(path).suffix.lower()
         if form is None and suffix not in suffixes and (suffix or demand_suffix):
-            *others, last = suffixes
-            demand = f"must end in {', '.join(others)} or {last}, or `--format` must be given"
+            *leading, last = suffixes
+            demand = f"must end in {', '.join(leading)} or {last}, or `--format` must be given"
             raise InputError("--output", demand, f"got {path!r}")
         return cls(form or suffixes.get(suffix, usual), path)
 
@@ -280,8 +268,18 @@ def check_suffix(
         )
 
 
+def check_table_file(path: str | None, suffixes: Sequence[str]) -> tuple[str, str]:
+    """The file for a table and its suffix; a name of another format, or none, is refused."""
+    if path is None or path == "-":
+        demand = f"must name the file to write, ending in {', '.join(suffixes)}"
+        raise InputError("--output", demand)
+    suffix = Path(path).suffix.lower()
+    check_suffix(path, "a table", suffixes, suffix or "none")
+    return path, suffix
+
+
 def check_writable(path: str | None, *read: str) -> None:
-    """Refuse, before any work is done, an output that cannot be written, or that is one of the inputs."""
+    """Refuse, before any work is done, an output that cannot be written or is an input."""
     if path is None or path == "-":
         return
     target = Path(path)
@@ -302,15 +300,16 @@ def _same_file(target: Path, name: str) -> bool:
     try:
         there = os.fstat(sys.stdin.fileno()) if name == "-" else Path(name).stat()
         return target.is_file() and os.path.samestat(target.stat(), there)
-    except (
-        OSError,
-        ValueError,
-    ):  # no such file, or standard input is not a file; reading will tell
+    except (OSError, ValueError):
+        # No such file, or standard input is not a file; reading will raise.
         return False
 
 
 def write(path: str | None, content: str | bytes | Callable[[BinaryIO], object]) -> None:
-    """Write text, bytes or what a function writes, to standard output or beside a file that is then replaced."""
+    """Write text, bytes or what a function writes, to standard output or to a file.
+
+    The file is replaced when all is written.
+    """
     if path is None and isinstance(content, str):
         click.echo(visible_lines(content), nl=not content.endswith("\n"))
         return
@@ -350,19 +349,21 @@ def render(output: Output, form: str, width: int = 80) -> str:
     notes = output.table.notes
     if form == "markdown":
         blocks = [table.to_markdown()]
-        blocks += [
-            f"{markdown_text(title)}:\n\n{one.to_markdown()}" for title, one in output.details
-        ]
-        return "\n".join(blocks + [f"{markdown_text(one)}\n" for one in notes])
+        for title, detail in output.details:
+            blocks.append(f"{markdown_text(title)}:\n\n{detail.to_markdown()}")
+        blocks += [f"{markdown_text(text)}\n" for text in notes]
+        return "\n".join(blocks)
     blocks = [table.to_text(width)]
-    blocks += [f"{visible(title)}\n\n{one.to_text(width)}" for title, one in output.details]
-    blocks += ["".join(f"{wrap(one, width)}\n" for one in notes)] if notes else []
+    for title, detail in output.details:
+        blocks.append(f"{visible(title)}\n\n{detail.to_text(width)}")
+    if notes:
+        blocks.append("".join(f"{wrap(text, width)}\n" for text in notes))
     return "\n".join(blocks)
 
 
 def _draw(output: Output, width: int) -> bool:
     """Draw the tables with rich; False if rich is not installed, or a table is too wide."""
-    tables = [output.table.to_rich(width), *(one.to_rich(width) for _, one in output.details)]
+    tables = [output.table.to_rich(width), *(table.to_rich(width) for _, table in output.details)]
     if any(table is None for table in tables):
         return False
     from rich.console import Console
@@ -372,8 +373,8 @@ def _draw(output: Output, width: int) -> bool:
     console.print(tables[0])
     for (title, _), table in zip(output.details, tables[1:], strict=True):
         console.print(Text(visible(title), style="bold"), table, sep="\n")
-    for one in output.table.notes:
-        console.print(Text(wrap(one, width), style="dim"))
+    for text in output.table.notes:
+        console.print(Text(wrap(text, width), style="dim"))
     return True
 
 
@@ -381,8 +382,22 @@ _NO_INTERVAL = "no valid interval is known; compare with the value if calibrated
 _FLOORS = "If calibrated: the mean over labels drawn from the scores (noise floor)."
 
 
+LIMITS = ("low", "high", "floor")
+"""What tables give of an estimate besides its value."""
+VALUE_AND_LIMITS = (
+    Column("value", "value", "number"),
+    Column("low", "low", "number"),
+    Column("high", "high", "number"),
+)
+
+
+def data_columns(*keys: str) -> list[Column]:
+    """Columns of CSV and JSON alone."""
+    return [Column(key, key, forms="data") for key in keys]
+
+
 def with_limits(key: str, estimate: "Estimate | None") -> dict[str, float]:
-    return {f"{key}_{end}": getattr(estimate, end, math.nan) for end in ("low", "high", "floor")}
+    return {f"{key}_{end}": getattr(estimate, end, math.nan) for end in LIMITS}
 
 
 def interval_cell(low: float, high: float, kind: Kind) -> Cell:
@@ -391,33 +406,33 @@ def interval_cell(low: float, high: float, kind: Kind) -> Cell:
     return Cell(low, "–" if unknown else span(low, high, partial(written, kind=kind)))
 
 
-def limits_notes(found: Sequence[tuple[str, "Estimate"]], *, clustered: bool = False) -> list[str]:
+def limits_notes(
+    estimates: Sequence[tuple[str, "Estimate"]], *, clustered: bool = False
+) -> list[str]:
     """The meaning of the value if calibrated, and which measures, by name, have no interval."""
-    floors = [name for name, one in found if not math.isnan(one.floor)]
-    unbounded = [
-        (name, one.note) for name, one in found if not one.bounded and math.isfinite(one.value)
-    ]
-    own = (
-        (_NO_INTERVAL if name in floors else f"{why[:1].lower()}{why[1:]}", name)
-        for name, why in unbounded
-    )
-    reasons = [f"{join_names(names)}: {reason}" for reason, names in grouped(own).items() if reason]
-    whose = [
-        (f"{join_names([name])} {number(one.value)}", one.where) for name, one in found if one.where
-    ]
-    reasons += dict.fromkeys(f"{which}: the gap of {where}." for which, where in whose)
-    from trueness.results._inference import (
-        INDEPENDENT_FLOOR,
-    )  # not for the start of the command line
+    # Not for the start of the command line.
+    from trueness.results._inference import INDEPENDENT_FLOOR
 
-    explained = f"{_FLOORS} {INDEPENDENT_FLOOR}" if clustered else _FLOORS
-    if floors:
-        return [explained, *reasons]
-    return reasons
+    with_floor = {name for name, estimate in estimates if not math.isnan(estimate.floor)}
+    unbounded = []
+    places = []
+    for name, estimate in estimates:
+        if not estimate.bounded and math.isfinite(estimate.value):
+            reason = f"{estimate.note[:1].lower()}{estimate.note[1:]}"
+            unbounded.append((_NO_INTERVAL if name in with_floor else reason, name))
+        if estimate.where:
+            value = f"{join_names([name])} {number(estimate.value)}"
+            places.append(f"{value}: the gap of {estimate.where}.")
+    notes = []
+    if with_floor:
+        notes.append(f"{_FLOORS} {INDEPENDENT_FLOOR}" if clustered else _FLOORS)
+    for reason, names in grouped(unbounded).items():
+        if reason:
+            notes.append(f"{join_names(names)}: {reason}")
+    return [*notes, *dict.fromkeys(places)]
 
 
 def join_names(names: Iterable[str]) -> str:
     """The names of measures in a sentence, each once."""
-    return ", ".join(
-        dict.fromkeys(name.removeprefix("– ").replace(", %", "").replace(",", "") for name in names)
-    )
+    plain = [name.removeprefix("– ").replace(", %", "").replace(",", "") for name in names]
+    return ", ".join(dict.fromkeys(plain))

@@ -27,7 +27,9 @@ def write_receipt(path: str, receipt: dict[str, Any]) -> None:
     write(path, json.dumps(receipt, indent=2, allow_nan=False) + "\n")
 
 
-def receipt_of(found: "Gate", asked: dict[str, Any], digest: str, output: Output) -> dict[str, Any]:
+def receipt_of(
+    gate: "Gate", options: dict[str, Any], digest: str, output: Output
+) -> dict[str, Any]:
     """The receipt as JSON has it."""
     from trueness.results._gate import DEFINITIONS
 
@@ -39,11 +41,11 @@ def receipt_of(found: "Gate", asked: dict[str, Any], digest: str, output: Output
             "version": tn.__version__,
             "versions": {"python": platform.python_version(), **libraries},
             "digest": digest,
-            "asked": asked,
+            "asked": options,
             "definition": DEFINITIONS,
             **output.data,
-            "outcome": found.outcome,
-            "headline": found.headline,
+            "outcome": gate.outcome,
+            "headline": gate.headline,
         }
     )
     return receipt
@@ -72,10 +74,11 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
         yield "The rows differ: their digest is another one."
     if before["outcome"] != now["outcome"]:
         yield f"The outcome was {before['outcome']!r}; now it is {now['outcome']!r}."
-    if len(before["findings"]) != len(now["findings"]):
-        yield f"There were {len(before['findings'])} findings; now there are {len(now['findings'])}."
+    findings = before["findings"]
+    if len(findings) != len(now["findings"]):
+        yield f"There were {len(findings)} findings; now there are {len(now['findings'])}."
         return
-    for old, new in zip(before["findings"], now["findings"], strict=True):
+    for old, new in zip(findings, now["findings"], strict=True):
         names = (new.get("group"), new.get("model"), new.get("quantity"))
         where = ", ".join(str(name) for name in names if name)
         for key in dict.fromkeys([*old, *new]):

@@ -1,5 +1,6 @@
 """``trueness report``."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,14 +20,15 @@ from trueness.errors import InputError, collected_warnings
 
 if TYPE_CHECKING:
     from trueness._report.report import Report
-    from trueness.results._page import Command
+    from trueness.results._page import Command, Provenance
 
 _LOG_OPTIONS = ("scorer", "confidence", *LOG_FIELDS)
 _USUAL = "trueness-report.html"
 _SUFFIXES = {".html": "html", ".htm": "html", **MARKDOWN, ".json": "json", ".txt": "text"}
 _LEVEL = "Confidence level of all intervals, bands and decisions; above 1/2."
 _intervals = opt.shown_intervals(
-    "Compute confidence limits or noise floors of all measures and the panel, or only for the verdict (faster)."
+    "Compute confidence limits or noise floors of all measures and the panel, or only for the "
+    "verdict (faster)."
 )
 _page = opt.combine(
     opt.text("--title", "Heading of the page.", metavar="TEXT"),
@@ -43,7 +45,7 @@ _page = opt.combine(
 @opt.multilabel
 @opt.judge
 @opt.bins("10", "Bins of the first diagram and of the ECE (the page offers others)", blind=True)
-@opt.level(0.95, _LEVEL, least=0.5)
+@opt.level(0.95, _LEVEL, minimum=0.5)
 @_intervals
 @opt.rounded_to("The scores were rounded to multiples of this")
 @click.option(
@@ -97,10 +99,9 @@ def report(**options: Any) -> None:
     elif options["each"]:
         from trueness.sources._files import expand_paths
 
-        each = [
-            (name, _rows(replace(request, files=(name,)))) for name in expand_paths(request.files)
-        ]
-        settings |= _series(each, settings)
+        files = expand_paths(request.files)
+        parts = [(name, _rows(replace(request, files=(name,)))) for name in files]
+        settings |= _series(parts, settings)
     elif len(request.files) > 1:
         note(f"{len(request.files):,} files are read as one; `--each` also tests each of them.")
     if request.judge is not None:
@@ -111,19 +112,21 @@ def report(**options: Any) -> None:
 
 def _judged(rows: Rows, settings: dict[str, Any]) -> tuple[Rows, list[str]]:
     """The rows with a human label, and what they say of each model together with the judge."""
-    found = rows.judged(level=settings["level"], seed=settings["seed"])
-    alone = "All else, the verdict too, is of the rows with a human label alone."
-    notes = [
-        f"{f'{name}: ' if len(found) > 1 else ''}{one.sentence} {alone}"
-        for name, one in found.items()
-    ]
+    models = rows.judged(level=settings["level"], seed=settings["seed"])
+    notes = []
+    for name, powered in models.items():
+        head = f"{name}: " if len(models) > 1 else ""
+        notes.append(
+            f"{head}{powered.sentence} All else, the verdict too, is of the rows with a human "
+            "label alone."
+        )
     note(*notes)
     request = replace(rows.request, missing="drop")  # as the command that fits a map must have it
     return replace(rows.select(~missing_rows(rows.label)), request=request), notes
 
 
 def _record_of_judge(rows: Rows, level: float) -> "tn.results.Judge | None":
-    """How the judge labels rows that people labelled too; a judge with scores has no such record."""
+    """How the judge labels rows that people labelled too; None for a judge with scores."""
     complete = rows.complete()
     judge = complete.columns.labels[str(rows.choice.judge)]
     with rows.about(*rows.choice.models, options={"pos_label": "--pos-label"}):
@@ -158,10 +161,11 @@ def _periods(rows: Rows, over: str, every: str | None) -> "list[tuple[str, Rows]
     """The rows of each value of a column, or of each day, week or month."""
     import numpy as np
 
-    texts = [
-        str(value) if every is None else period(value, "--over", every)
-        for value in rows.columns.groups[over]
-    ]
+    column = rows.columns.groups[over]
+    if every is None:
+        texts = list(map(str, column))
+    else:
+        texts = [period(value, "--over", every) for value in column]
     names, code = np.unique(texts, return_inverse=True)
     return [(str(name), rows.select(code == i)) for i, name in enumerate(names)]
 
@@ -172,8 +176,8 @@ def _series(parts: "list[tuple[str, Rows]]", settings: dict[str, Any]) -> dict[s
     from trueness.cli._measures_table import compare_files
 
     sums = {name: _sums(rows) for name, rows in parts}
-    found = compare_files(sums, add(sums), Options(settings["bins"], settings["level"]))
-    return {"files": found.rows, "series": found.series}
+    files = compare_files(sums, add(sums), Options(settings["bins"], settings["level"]))
+    return {"files": files.rows, "series": files.series}
 
 
 def _sums(rows: Rows) -> "tn.Accumulator":
@@ -184,18 +188,18 @@ def _sums(rows: Rows) -> "tn.Accumulator":
     rows = rows.complete()
     require_rows(rows.source, len(rows))
     (model,) = rows.choice.models
-    one = rows.arguments(model)
-    options: dict[str, Any] = {**one.rows, "missing": "raise"}
+    arguments = rows.arguments(model)
+    options: dict[str, Any] = {**arguments.rows, "missing": "raise"}
     weight = options.pop("sample_weight", None)
     total = tn.Accumulator("distinct", kind="classwise", **options)
-    total.update(one.y_true, one.y_prob, sample_weight=weight)
+    total.update(arguments.y_true, arguments.y_prob, sample_weight=weight)
     return total
 
 
 @opt.command("report")
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
 @opt.bins(None, f"Bins of the first picture and of ECE, {OWN_BINS}", blind=True)
-@opt.level(0.95, _LEVEL, least=0.5)
+@opt.level(0.95, _LEVEL, minimum=0.5)
 @_intervals
 @each
 @_page
@@ -212,21 +216,41 @@ def report_of_sums(**options: Any) -> None:
     target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     rule = opt.bin_rule(options["bins"])  # before the files are read
     sums, total = read_total(options["files"], target.path)
-    given: dict[str, Any] = {name: options[name] for name in ("level", "intervals", "title")}
+    series: dict[str, Any] = {}
     if options["each"]:
         files = compare_files(sums, total, Options(rule or own_bins(total), options["level"]))
-        given |= {"files": files.rows, "series": files.series}
-    names = list(sums)
+        series = {"files": files.rows, "series": files.series}
     label, scores = (total.about.get(key) for key in ("label", "prob"))
-    known = label if isinstance(label, str) else None
     command = None
-    if known is not None and isinstance(scores, str):  # then the columns of the rows are known
-        command = Command(("rows.csv",), {"--label": known, "--prob": scores})
-    ends = [Path(name).name for name in (names if len(names) < 3 else (names[0], names[-1]))]
-    series = ", ".join(ends) if len(names) < 3 else f"{' … '.join(ends)} ({len(names):,} files)"
-    origin = Provenance(series, known, None, today(), {"scores": command})
-    source = f"{file_names(names)}: labels {label!r}, scores {scores!r}."
-    _write(report_sums(total, bins=rule, origin=origin, notes=[source], **given), target)
+    if isinstance(label, str) and isinstance(scores, str):
+        # How a report reads the rows, whose columns the sums name.
+        command = Command(("rows.csv",), {"--label": label, "--prob": scores})
+    origin = Provenance(
+        _first_and_last(list(sums)),
+        label if isinstance(label, str) else None,
+        None,
+        today(),
+        {"scores": command},
+    )
+    report = report_sums(
+        total,
+        bins=rule,
+        origin=origin,
+        notes=[f"{file_names(sums)}: labels {label!r}, scores {scores!r}."],
+        level=options["level"],
+        intervals=options["intervals"],
+        title=options["title"],
+        **series,
+    )
+    _write(report, target)
+
+
+def _first_and_last(files: Sequence[str]) -> str:
+    """The names of up to two files; of more, the first, the last and the number."""
+    names = [Path(file).name for file in files]
+    if len(names) < 3:
+        return ", ".join(names)
+    return f"{names[0]} … {names[-1]} ({len(names):,} files)"
 
 
 def _write(report: "Report", target: Target) -> None:
@@ -245,39 +269,63 @@ def report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
     if rows.choice.statements is not None:
         return _report_of_statements(rows.complete(), settings)
     with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
-        from trueness._report.report import report_rows, today
-        from trueness.results._page import Provenance
+        from trueness._report.report import report_rows
 
-        several = rows.request.multilabel
-        named = {
-            f"label {model.name}" if several else model.name: model for model in rows.choice.models
-        }
-        commands = {name: _command(rows, model) for name, model in named.items()}
         answers = getattr(rows.origin, "answers", None)
-        label = None if several or rows.choice.models[0].label else rows.choice.label
-        told: dict[str, Any] = {
-            "cluster_name": rows.choice.cluster or "",
-            "of_answers": answers is not None,
-        }
-        how: dict[str, Any] = {
-            "origin": Provenance(rows.source, label, None, today(), commands, **told),
-            **settings,
-        }
+        options = {**settings, "origin": _provenance(rows)}
         if answers is not None:
-            how["confidences"] = {
+            options["confidences"] = {
                 "origins": _accepted(answers),
                 "missing": answers.missing,
                 "notes": answers.notes,
             }
-        how["by"] = {name: rows.columns.groups[name] for name in rows.choice.by} or None
-        one = rows.side_by_side() if several else rows.model_scores()[1]
-        scores: Any = one.y_prob if several else rows.model_scores()[0]
-        labels = one.y_true if several else rows.own_labels()
-        result = report_rows(labels, scores, one.rows, cluster=rows.cluster, progress=bar, **how)
+        if rows.request.multilabel:
+            arguments = rows.side_by_side()
+            labels = arguments.y_true
+            scores = arguments.y_prob
+        else:
+            scores, arguments = rows.model_scores()
+            labels = rows.own_labels()
+        result = report_rows(
+            labels,
+            scores,
+            arguments.rows,
+            by=_segments(rows),
+            cluster=rows.cluster,
+            progress=bar,
+            **options,
+        )
     counts = result.to_dict()["rows"]
     warning(*dropped_message(counts["dropped"], counts["given"]))
-    note(*filter(None, [one.remark]), *warned)
+    note(*filter(None, [arguments.remark]), *warned)
     return result
+
+
+def _segments(rows: Rows) -> dict[str, Any] | None:
+    """The columns of segments, if there are any."""
+    return {name: rows.columns.groups[name] for name in rows.choice.by} or None
+
+
+def _provenance(rows: Rows) -> "Provenance":
+    """Where the rows come from, and how other commands read them."""
+    from trueness._report.report import today
+    from trueness.results._page import Provenance
+
+    choice = rows.choice
+    several = rows.request.multilabel
+    commands = {}
+    for model in choice.models:
+        name = f"label {model.name}" if several else model.name
+        commands[name] = _command(rows, model)
+    return Provenance(
+        rows.source,
+        None if several or choice.models[0].label else choice.label,
+        None,
+        today(),
+        commands,
+        cluster_name=choice.cluster or "",
+        of_answers=hasattr(rows.origin, "answers"),
+    )
 
 
 def _report_of_statements(rows: Rows, settings: dict[str, Any]) -> "Report":
@@ -286,52 +334,53 @@ def _report_of_statements(rows: Rows, settings: dict[str, Any]) -> "Report":
         from trueness._report.report import report_assessments, today
         from trueness.results._page import Provenance
 
-        by = {name: rows.columns.groups[name] for name in rows.choice.by} or None
-        how: Any = {name: settings[name] for name in ("crossed", "level", "seed")}
-        if (
-            opt.is_typed("bins")
-            or rows.choice.statements is None
-            or rows.choice.statements.followup
-        ):
-            how["bins"] = settings["bins"]
-        else:
-            how["bins"] = tn.Distinct()
-        models = {
-            model.name: tn.assess(rows.arguments(model).y_true, by=by, cluster=rows.cluster, **how)
-            for model in rows.choice.models
-        }
+        statements = rows.choice.statements
+        has_scores = statements is None or statements.followup
+        bins = settings["bins"] if has_scores or opt.is_typed("bins") else tn.Distinct()
+        models = {}
+        for model in rows.choice.models:
+            models[model.name] = tn.assess(
+                rows.arguments(model).y_true,
+                by=_segments(rows),
+                cluster=rows.cluster,
+                bins=bins,
+                crossed=settings["crossed"],
+                level=settings["level"],
+                seed=settings["seed"],
+            )
         commands = {model.name: _command_of_statements(rows, model) for model in rows.choice.models}
-        origin = Provenance(rows.source, rows.choice.label, None, today(), commands)
-        shown: Any = {name: settings[name] for name in ("intervals", "title")}
-        result = report_assessments(models, origin=origin, progress=bar, **shown)
+        result = report_assessments(
+            models,
+            origin=Provenance(rows.source, rows.choice.label, None, today(), commands),
+            progress=bar,
+            intervals=settings["intervals"],
+            title=settings["title"],
+        )
     warning(*dropped_message(rows.dropped, len(rows) + rows.dropped))
     note(*warned)
     return result
 
 
 def _accepted(answers: "tn.results.Answers") -> list[dict[str, Any]]:
-    """Each source of confidences, with its risk-coverage and the threshold from which on answers may be accepted."""
+    """Each source of confidences, with its risk-coverage and a certified threshold."""
     lines = []
     for line in answers.origins():
-        at = (
+        place = (
             (answers.source == line["source"])
             & (answers.model == line["model"])
             & (answers.task == line["task"])
         )
-        y = answers.label[at]
-        p = answers.confidence[at]
-        cluster = answers.cluster[at]
+        y = answers.label[place]
+        p = answers.confidence[place]
+        cluster = answers.cluster[place]
         certified = tn.accept_threshold(y, p, cluster=cluster)
-        how: Any = {"kind": "correct", "cluster": cluster}
-        aurc: Any = tn.risk_coverage(y, p, **how).aurc
-        lines.append(
-            line
-            | {
-                "aurc": aurc.value,
-                "accept_from": certified.threshold,
-                "accepted": certified.coverage,
-            }
-        )
+        curve: Any = tn.risk_coverage(y, p, kind="correct", cluster=cluster)
+        acceptance = {
+            "aurc": curve.aurc.value,
+            "accept_from": certified.threshold,
+            "accepted": certified.coverage,
+        }
+        lines.append(line | acceptance)
     return lines
 
 
@@ -343,42 +392,41 @@ def _command(rows: Rows, model: Model) -> "Command | None":
     choice = rows.choice
     if request.from_logits or request.pair:
         return None
-    demo = ("--demo", "--rows", str(request.rows), "--seed", str(request.seed))
-    scores = ("--prob" if len(model.columns) == 1 else "--prob-columns", model.name)
+    files = _files_again(request)
+    if not files:
+        files = ("--demo", "--rows", str(request.rows), "--seed", str(request.seed))
+    option = "--prob" if len(model.columns) == 1 else "--prob-columns"
+    scores = model.name
     event = request.pos_label
     if model.label is not None:
-        scores = "--prob", model.columns[0]
-    # Reported as the binary problem of the second.
+        option = "--prob"
+        scores = model.columns[0]
     if len(model.columns) == 2 and model.classes is not None:
-        scores = "--prob", model.columns[1]
+        # Reported as the binary problem of the second column.
+        option = "--prob"
+        scores = model.columns[1]
         if request.labels:
             event = request.labels[1]
         elif rows.label.dtype.kind in "OU":
             event = model.classes[1]
-        else:
-            event = event
-    options = {
+    typed = {
         "--label": model.label or choice.label,
-        scores[0]: scores[1],
+        option: scores,
         "--weight": choice.weight,
-        "--weight-type": request.weight_type if request.weight_type != "auto" else None,
+        "--weight-type": None if request.weight_type == "auto" else request.weight_type,
         "--pos-label": event,
-        "--labels": None
-        if request.labels is None or event is not None
-        else ",".join(request.labels),
     }
-    names = ("input_format", "separator", "decimal", "missing", *_LOG_OPTIONS)
-    named = [(name, getattr(request, name)) for name in names]
-    options |= {
-        f"--{name.replace('_', '-')}": value
-        for name, value in named
-        if value != getattr(Request, name)
-    }
+    if request.labels is not None and event is None:
+        typed["--labels"] = ",".join(request.labels)
+    for name in ("input_format", "separator", "decimal", "missing", *_LOG_OPTIONS):
+        value = getattr(request, name)
+        if value != getattr(Request, name):
+            typed[f"--{name.replace('_', '-')}"] = value
     return Command(
-        _files_again(request) or demo,
-        {option: value for option, value in options.items() if value is not None},
-        ("--percent",) if request.percent else (),
-        choice.cluster,
+        files=files,
+        options={option: value for option, value in typed.items() if value is not None},
+        flags=("--percent",) if request.percent else (),
+        cluster=choice.cluster,
     )
 
 

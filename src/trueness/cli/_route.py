@@ -11,7 +11,14 @@ from trueness._text.table import Column, Table
 from trueness.cli._answers import paired_rows
 from trueness.cli._columns import Request, _check_column
 from trueness.cli._dataset import as_fractions, open_source, require_rows, uses_logs
-from trueness.cli._printing import Output, Target, reword_messages, warning, wording
+from trueness.cli._printing import (
+    VALUE_AND_LIMITS,
+    Output,
+    Target,
+    reword_messages,
+    warning,
+    wording,
+)
 from trueness.errors import InputError, Place
 
 if TYPE_CHECKING:
@@ -56,13 +63,7 @@ _NUMBERS = ("share", "saved", "difference", "random")
 @opt.text("--by", "Column of segments, each with a route of its own. Repeatable.", multiple=True)
 @opt.cluster
 @opt.missing
-@opt.choice(
-    "--input-format",
-    "csv tsv jsonl parquet arrow npz npy",
-    "Format of the file.  [default: by its first bytes, then its name]",
-)
-@opt.text("--separator", "Separator of the columns of a text file.", metavar="CHAR")
-@opt.choice("--decimal", ". ,", "Decimal mark of a text file.", default=".")
+@opt.file_format
 @opt.text("--scorer", "Of logs: the scorer that says which answers are right.")
 @opt.log_fields
 @opt.output()
@@ -89,7 +90,7 @@ def route(**options: Any) -> None:
     else:
         rows = _of_table(request, {**named, "confidence": column})
     with reword_messages(rows.words) as warned:
-        found = tn.route(
+        result = tn.route(
             rows.cheap,
             rows.confidence,
             rows.strong,
@@ -99,8 +100,8 @@ def route(**options: Any) -> None:
             **terms,
         )
     warning(*warned)
-    target.deliver(_output(found, rows))
-    if not found.certified:
+    target.deliver(_output(result, rows))
+    if not result.certified:
         raise click.exceptions.Exit(1)
 
 
@@ -175,27 +176,27 @@ def _of_logs(request: Request, named: dict[str, Any]) -> _Rows:
     )
 
 
-def _output(found: "Route", rows: _Rows) -> Output:
-    routes = {"": found, **found.segments}
+def _output(result: "Route", rows: _Rows) -> Output:
+    routes = [("all rows", result), *result.segments.items()]
     columns = [
-        *([Column("segment", "segment", "name")] if found.segments else []),
         Column("what", "quantity"),
-        *(Column(key, key, "number") for key in ("value", "low", "high")),
+        *VALUE_AND_LIMITS,
     ]
+    if result.segments:
+        columns.insert(0, Column("segment", "segment", "name"))
     lines = []
-    for name, one in routes.items():
-        head = {"segment": name or "all rows"}
-        lines.append({**head, "what": "threshold", "value": one.threshold})
+    for name, route in routes:
+        lines.append({"segment": name, "what": "threshold", "value": route.threshold})
         for key in _NUMBERS:
-            estimate = getattr(one, key)
+            estimate = getattr(route, key)
             limits = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
-            lines.append({**head, "what": key, **limits})
-    about = ", ".join(f"{name} {rows.about[name]!r}" for name in ("cheap", "confidence", "strong"))
+            lines.append({"segment": name, "what": key, **limits})
+    named = ", ".join(f"{name} {rows.about[name]!r}" for name in ("cheap", "confidence", "strong"))
     notes = [
-        f"Data: {rows.about['source']}, {about}.",
+        f"Data: {rows.about['source']}, {named}.",
         "difference: accuracy of the mix less that of the strong model; random: the same, if as "
         "many rows were routed at random.",
-        *str(found).splitlines(),
-        *filter(None, [found.note]),
+        *str(result).splitlines(),
+        *filter(None, [result.note]),
     ]
-    return Output(Table(columns, lines, notes), {"data": rows.about, "route": found.to_dict()})
+    return Output(Table(columns, lines, notes), {"data": rows.about, "route": result.to_dict()})

@@ -1,4 +1,4 @@
-"""``trueness tally``, and sums instead of rows: those in .tally files, and those of a file that is read in pieces.
+"""``trueness tally``, and sums instead of rows: of .tally files, and of files read in pieces.
 
 Tallies of pieces add to the tally of the file, to the bit, and have one cell per distinct score:
 scores written with six decimals never make more than a million. If there are more than fit, the
@@ -18,7 +18,7 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness.cli._columns import Model, Request
+from trueness.cli._columns import Choice, Model, Request
 from trueness.cli._dataset import (
     Dataset,
     Rows,
@@ -40,7 +40,10 @@ OWN_BINS = "by default the stored ones, else 10 of equal width"
 each = click.option(
     "--each", is_flag=True, help="Also each file separately: a line per file, and one for all."
 )
-_KEPT = "What to store: sketch (any measure, approximately), distinct (exact), 10 (equal-width bins) or edges 0,0.1,1."
+_KEPT = (
+    "What to store: sketch (any measure, approximately), distinct (exact), 10 (equal-width bins) "
+    "or edges 0,0.1,1."
+)
 _OFTEN = "Save the state for --resume this often."
 
 
@@ -129,8 +132,10 @@ def tally(files: tuple[str, ...], output: str | None, min_rows: int | None, **op
 
 def _stamp(name: str) -> list[Any]:
     """Name, size and time of a file, which must not have changed when a run is resumed."""
-    known = Path(name).stat() if Path(name).is_file() else None
-    return [name, known and known.st_size, known and known.st_mtime_ns]
+    if not Path(name).is_file():
+        return [name, None, None]
+    stat = Path(name).stat()
+    return [name, stat.st_size, stat.st_mtime_ns]
 
 
 class _Run:
@@ -166,13 +171,10 @@ class _Run:
                 f"{str(self.partial)!r} was made from other files, or files that have changed since"
             )
             raise InputError("", demand, "remove it, or leave `--resume` out")
-        if position.get("options") != self.options:
-            other = [
-                name
-                for name, value in self.options.items()
-                if position.get("options", {}).get(name) != value
-            ]
-            which = ", ".join(other) or "of another version"
+        options = position.get("options", {})
+        if options != self.options:
+            changed = [name for name, value in self.options.items() if options.get(name) != value]
+            which = ", ".join(changed) or "of another version"
             demand = f"{str(self.partial)!r} was made with other options ({which})"
             raise InputError("", demand, "give the same, remove it, or leave `--resume` out")
         self.file = position["file"]
@@ -212,37 +214,26 @@ class _Run:
             arguments = rows.arguments(model)
             options: dict[str, Any] = {**arguments.rows, "missing": "raise"}
             weight = options.pop("sample_weight", None)
-            names = rows.choice.by
-            if len(names) > 1:
-                by: str | tuple[str, ...] | None = names
-            elif names:
-                by = names[0]
-            else:
-                by = None
+            by, group = _groups_of(rows)
             if self.seen is None:
-                about = {
-                    "label": rows.choice.label,
-                    "prob": model.name,
-                    "weight": rows.choice.weight,
-                }
-                about |= {} if rows.choice.cluster is None else {"cluster": rows.choice.cluster}
-                self.seen = tn.Accumulator(by=by, about=about, **self.settings, **options)
+                self.seen = tn.Accumulator(
+                    by=by, about=_about(rows.choice), **self.settings, **options
+                )
                 note(*filter(None, [arguments.remark]))
-            groups: Any = {
-                name: [str(value) for value in rows.columns.groups[name].tolist()] for name in names
-            }
-            group = None if by is None else groups.get(by, groups)
-            position = {
-                name: getattr(self, name)
-                for name in ("inputs", "options", "file", "rows", "dropped")
-            }
-            batch: Any = {
-                "sample_weight": weight,
-                "group": group,
-                "cluster": rows.cluster,
-                "position": position,
-            }
-            self.seen.update(arguments.y_true, arguments.y_prob, **batch)
+            self.seen.update(
+                arguments.y_true,
+                arguments.y_prob,
+                sample_weight=weight,
+                group=group,
+                cluster=rows.cluster,
+                position={
+                    "inputs": self.inputs,
+                    "options": self.options,
+                    "file": self.file,
+                    "rows": self.rows,
+                    "dropped": self.dropped,
+                },
+            )
         warning(*warned)
         if time.monotonic() - self.saved >= self.every:
             self.seen.save(self.partial)
@@ -254,11 +245,32 @@ class _Run:
             require_rows(self.inputs[0][0], self.dropped, 0)
         assert self.seen is not None
         if self.seen.n == 0:
-            demand = f"{self.inputs[0][0]} must have a weight above zero in column {self.seen.about['weight']!r}"
+            column = self.seen.about["weight"]
+            demand = f"{self.inputs[0][0]} must have a weight above zero in column {column!r}"
             raise InputError("", demand, "all are zero")
         warning(*dropped_message(self.dropped, self.seen.n + self.dropped))
         _save(self.seen, self.output, min_rows)
         self.partial.unlink(missing_ok=True)
+
+
+def _groups_of(rows: Rows) -> tuple[str | tuple[str, ...] | None, Any]:
+    """The columns of `--by`, and the group of each row, as an Accumulator takes them."""
+    names = rows.choice.by
+    columns = {name: list(map(str, rows.columns.groups[name].tolist())) for name in names}
+    if not names:
+        return None, None
+    if len(names) == 1:
+        return names[0], columns[names[0]]
+    return names, columns
+
+
+def _about(choice: Choice) -> dict[str, Any]:
+    """The columns of a tally, as its file keeps them."""
+    (model,) = choice.models
+    about = {"label": choice.label, "prob": model.name, "weight": choice.weight}
+    if choice.cluster is not None:
+        about["cluster"] = choice.cluster
+    return about
 
 
 def _save(total: "tn.Accumulator", output: str, min_rows: int | None, whose: str = "") -> None:
@@ -285,6 +297,17 @@ class ModelSums:
     remark: str | None = None
     warnings: tuple[str, ...] = ()
 
+    @property
+    def n_cells(self) -> int:
+        """The number of distinct scores that are kept apart."""
+        return sum(part.size for sums in self.parts.values() for part in sums.parts)
+
+    def after(self, before: "ModelSums") -> "ModelSums":
+        """The sums of these rows and those before them."""
+        earlier: Mapping[str, Any] = before.parts
+        parts = {kind: earlier[kind] + sums for kind, sums in self.parts.items()}
+        return replace(self, parts=parts)
+
 
 def stream_sums(
     data: Dataset,
@@ -292,7 +315,7 @@ def stream_sums(
     lattice: "BinRule",
     lost: str,
     *,
-    asked: bool,
+    requested: bool,
 ) -> dict[str, ModelSums]:
     """Add up what `sums_of` makes of each piece, by model.
 
@@ -300,12 +323,15 @@ def stream_sums(
     what is `lost`.
     """
     name = data.source.name
-    if not asked:
+    if not requested:
         note(f"{name} is large and is read by stream; `--no-stream` reads it whole.")
 
     def coarsen(sums: ModelSums) -> ModelSums:
         if lattice.fixed_edges is None:
-            demand = f"{name} has more than {MOST_CELLS:,} distinct scores, too many to keep apart by stream"
+            demand = (
+                f"{name} has more than {MOST_CELLS:,} distinct scores, too many to keep apart by "
+                "stream"
+            )
             got = "`--bins` must then be a number of bins of equal width, or edges"
             raise InputError("", demand, got, remedy="`--no-stream` reads the file whole.")
         return replace(sums, parts={kind: t.coarsen(lattice) for kind, t in sums.parts.items()})
@@ -320,8 +346,8 @@ def stream_sums(
         for piece, read in data.pieces():
             piece.check_shapes()
             rows = piece.complete()
-            n = n + len(piece)
-            dropped = dropped + rows.dropped
+            n += len(piece)
+            dropped += rows.dropped
             for model in data.choice.models if len(rows) else ():
                 # A piece may be short, or have one label only; the measures look at the whole.
                 with (
@@ -329,19 +355,13 @@ def stream_sums(
                     collected_warnings(FewRowsWarning, OneClassWarning),
                 ):
                     sums = sums_of(_with_binary_labels(rows, model, seen), model)
-                    sums = coarsen(sums) if binned else sums
-                    before: Mapping[str, Any] = (
-                        total[model.name].parts if model.name in total else {}
-                    )
-                    parts = {
-                        kind: before[kind] + t if before else t for kind, t in sums.parts.items()
-                    }
-                    total[model.name] = replace(sums, parts=parts)
+                    if binned:
+                        sums = coarsen(sums)
+                    if model.name in total:
+                        sums = sums.after(total[model.name])
+                    total[model.name] = sums
                 messages |= dict.fromkeys(warned)
-            every = [
-                part for sums in total.values() for t in sums.parts.values() for part in t.parts
-            ]
-            if not binned and sum(part.size for part in every) > MOST_CELLS:
+            if not binned and sum(sums.n_cells for sums in total.values()) > MOST_CELLS:
                 binned = True
                 total = {model: coarsen(sums) for model, sums in total.items()}
             report(read, data.source.size)
@@ -386,9 +406,8 @@ def read_total(
     check_writable(output, *sums)
     total = add(sums)
     if total.n == 0:
-        raise InputError(
-            "", f"{' and '.join(files[:3])} {'has' if len(files) == 1 else 'have'} no rows"
-        )
+        verb = "has" if len(files) == 1 else "have"
+        raise InputError("", f"{' and '.join(files[:3])} {verb} no rows")
     return sums, total
 
 
@@ -402,12 +421,18 @@ def read_sums(files: Sequence[str]) -> "dict[str, tn.Accumulator]":
             demand = f"{name!r} is not a .tally file: sums and rows cannot be taken together"
             raise InputError("", demand, remedy="`trueness tally` makes sums of rows.")
     sums = {name: _load(name) for name in names}
-    for (first, one), (second, two) in combinations(sums.items(), 2):
-        if 0 < one.n == two.n and one.groups == two.groups:
+    for first, second in combinations(sums, 2):
+        if _are_same(sums[first], sums[second]):
             warning(
-                f"{first} and {second} hold exactly the same sums. If one is a copy, its rows are counted twice."
+                f"{first} and {second} hold exactly the same sums. If one is a copy, its rows are "
+                "counted twice."
             )
     return sums
+
+
+def _are_same(first: "tn.Accumulator", second: "tn.Accumulator") -> bool:
+    """Whether both hold the same sums of at least one row."""
+    return 0 < first.n == second.n and first.groups == second.groups
 
 
 def _load(name: str) -> "tn.Accumulator":
@@ -423,24 +448,28 @@ def _load(name: str) -> "tn.Accumulator":
 
 def add(sums: "Mapping[str, tn.Accumulator]") -> "tn.Accumulator":
     total = _total(sums)
-    for name, one in sums.items():
-        others = {other: two for other, two in sums.items() if other != name}
-        if len(sums) > 2 and 0 < 2 * one.n == total.n and one.groups == _total(others).groups:
-            warning(
-                f"{name} holds exactly the sums of all the others together; their rows are counted twice."
-            )
+    if len(sums) <= 2:
+        return total
+    for name, part in sums.items():
+        if 0 < 2 * part.n == total.n:
+            rest = {other: sums[other] for other in sums if other != name}
+            if part.groups == _total(rest).groups:
+                warning(
+                    f"{name} holds exactly the sums of all the others together; their rows are "
+                    "counted twice."
+                )
     return total
 
 
 def _total(sums: "Mapping[str, tn.Accumulator]") -> "tn.Accumulator":
-    first, *others = sums
-    total = copy.copy(
-        sums[first]
-    )  # `merge` replaces the sums of the copy, and leaves the others alone
-    for name in others:
-        if (about := sums[name].about) != total.about:
+    first, *rest = sums
+    # `merge` replaces the sums of the copy, and leaves those of the original alone.
+    total = copy.copy(sums[first])
+    for name in rest:
+        columns = sums[name].about
+        if columns != total.about:
             raise InputError(
-                "", f"{name} is about other columns ({about}) than {first} ({total.about})"
+                "", f"{name} is about other columns ({columns}) than {first} ({total.about})"
             )
         try:
             total.merge(sums[name])
@@ -458,4 +487,7 @@ def own_bins(total: "tn.Accumulator") -> "BinRule":
 
 def file_names(files: Collection[str]) -> str:
     """The names of up to six files, without their folders."""
-    return ", ".join([Path(name).name for name in files][:6]) + (", …" if len(files) > 6 else "")
+    names = [Path(name).name for name in files]
+    if len(names) > 6:
+        names[6:] = ["…"]
+    return ", ".join(names)

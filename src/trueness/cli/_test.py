@@ -18,15 +18,8 @@ from trueness.cli._printing import Output, Target, wording
 _CLASSICAL = ("spiegelhalter", "cox", "hosmer-lemeshow")
 _TEXTBOOK = (*_CLASSICAL, "ks", "kuiper")
 _METHODS = (
-    "omnibus",
-    "exact",
-    "analytic",
-    "t-cal",
-    "adaptive-t-cal",
-    "ks",
-    "kuiper",
-    *_CLASSICAL,
-    "quantiles",
+    *("omnibus", "exact", "analytic", "t-cal", "adaptive-t-cal", "ks", "kuiper"),
+    *(*_CLASSICAL, "quantiles"),
 )
 # Which methods take which option; with several methods, an option goes to those that take it.
 _TAKE = {
@@ -52,14 +45,15 @@ _TOO_GOOD = 0.001
 @opt.choice(
     "--criterion",
     "l2 oe band ece",
-    "What --equivalent-within judges: the typical error, O/E (1 - X to 1 + X), the monotone band or the ECE.  [default: l2]",
+    "What --equivalent-within judges: the typical error, O/E (1 - X to 1 + X), the monotone band "
+    "or the ECE.  [default: l2]",
 )
 @opt.choice("--kind", opt.LABEL_KINDS, "What to test for several classes.  [default: confidence]")
 @opt.count("--k", "For omnibus and several classes: test the N largest scores of each row.")
 @click.option(
     "--fitted", is_flag=True, help="For hosmer-lemeshow: the scores were fitted on these rows."
 )
-@opt.level(0.95, "Labels are drawn until the decision at this level is settled.", least=0.5)
+@opt.level(0.95, "Labels are drawn until the decision at this level is settled.", minimum=0.5)
 @opt.rounded_to("For omnibus: the scores were rounded to multiples of this")
 @opt.seed()
 @opt.output()
@@ -85,39 +79,47 @@ def test(**options: Any) -> None:
     or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     target = Target.pop_from(options)
-    typed = {name: options[name] or None for name in _TAKE} | {
-        "bins": opt.bin_rule(options["bins"])
-    }
-    methods = tuple(dict.fromkeys(options["methods"])) or (
-        () if options["equivalent_within"] else ("omnibus",)
-    )
+    typed = {name: options[name] or None for name in _TAKE}
+    typed["bins"] = opt.bin_rule(options["bins"])
+    methods = tuple(dict.fromkeys(options["methods"]))
+    if not methods and not options["equivalent_within"]:
+        methods = ("omnibus",)
     equivalence = _equivalence(options, typed, methods)
     kind = options.pop("kind")
-    settings = dict[str, dict[str, Any]]()
+    settings = {}
     for method in methods:
-        # An option that no method takes is passed on, for the library to refuse.
-        taken = {
-            name for name, takers in _TAKE.items() if method in takers or takers.isdisjoint(methods)
-        }
-        own = settings[method] = {
-            name: typed[name] for name in typed if name in taken and typed[name] is not None
-        }
-        own["level"] = options["level"]
+        settings[method] = _settings(method, methods, typed, options)
         if kind not in (None, "multilabel"):
-            own["kind"] = kind
-        if method in _TAKE["resamples"] or options["cluster"] is not None:
-            own["seed"] = options["seed"]
+            settings[method]["kind"] = kind
     rows = read_rows(replace(Request.pop_from(options), multilabel=kind == "multilabel"))
     results = list(_results(rows, settings, equivalence))
     _adjust(results)
-    top = (
-        kind in (None, "confidence")
-        and options["k"] in (None, 1)
-        and rows.is_matrix(rows.choice.models[0])
-    )
-    if kind is None and options["k"] is None:
-        top = top and rows.arguments(rows.choice.models[0]).y_prob.shape[1] > 2
-    target.deliver(_output(rows, results, top=top))
+    target.deliver(_output(rows, results, top=_is_top(rows, kind, options["k"])))
+
+
+def _settings(
+    method: str, methods: Sequence[str], typed: dict[str, Any], options: dict[str, Any]
+) -> dict[str, Any]:
+    """The options of a method."""
+    settings = {"level": options["level"]}
+    for name, takers in _TAKE.items():
+        # An option that no method takes is passed on, for the library to refuse.
+        is_taken = method in takers or takers.isdisjoint(methods)
+        if is_taken and typed[name] is not None:
+            settings[name] = typed[name]
+    if method in _TAKE["resamples"] or options["cluster"] is not None:
+        settings["seed"] = options["seed"]
+    return settings
+
+
+def _is_top(rows: Rows, kind: str | None, k: int | None) -> bool:
+    """Whether the largest of several scores is tested."""
+    (model, *_) = rows.choice.models
+    if kind not in (None, "confidence") or k not in (None, 1) or not rows.is_matrix(model):
+        return False
+    # Two columns are a binary problem, unless an option says otherwise.
+    is_chosen = kind is not None or k is not None
+    return is_chosen or rows.arguments(model).y_prob.shape[1] > 2
 
 
 def _equivalence(
@@ -153,22 +155,24 @@ def _equivalence(
 def _results(
     rows: Rows, settings: dict[str, dict[str, Any]], equivalence: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    tests: list[tuple[Any, dict[str, Any]]]
-    tests = [(tn.calibration_test, {"method": method, **own}) for method, own in settings.items()]
+    tests: list[tuple[Any, dict[str, Any]]] = []
+    for method, options in settings.items():
+        tests.append((tn.calibration_test, {"method": method, **options}))
     if equivalence:
         tests.append((tn.equivalence_test, equivalence))
 
-    def ask(one: Arguments, part: Rows) -> list[Any]:
+    def ask(model: Arguments, part: Rows) -> list[Any]:
         return [
-            test(one.y_true, one.y_prob, cluster=part.cluster, **own, **one.rows)
-            for test, own in tests
+            test(model.y_true, model.y_prob, cluster=part.cluster, **options, **model.rows)
+            for test, options in tests
         ]
 
-    for group, model, found in rows.each("Testing", ask):
-        for result in found:
-            # The omnibus test has several statistics, and no single one to show.
-            one_number = {"statistic": None} if result.method == "omnibus" else {}
-            yield {**group.entry(), "model": model.name, **result.to_dict(), **one_number}
+    for group, model, results in rows.each("Testing", ask):
+        for result in results:
+            entry = {**group.entry(), "model": model.name, **result.to_dict()}
+            if result.method == "omnibus":  # which has several statistics, and none to show
+                entry["statistic"] = None
+            yield entry
 
 
 def _adjust(results: list[dict[str, Any]]) -> None:
@@ -180,10 +184,10 @@ def _adjust(results: list[dict[str, Any]]) -> None:
 
     from trueness._numerics.holm import holm
 
-    for alike in grouped((entry["method"], entry) for entry in results).values():
-        adjusted = holm(np.array([entry["pvalue"] for entry in alike]))
-        for entry, value in zip(alike, adjusted.tolist(), strict=True):
-            entry["adjusted_pvalue"] = value if len(alike) > 1 else None
+    for entries in grouped((entry["method"], entry) for entry in results).values():
+        adjusted = holm(np.array([entry["pvalue"] for entry in entries]))
+        for entry, value in zip(entries, adjusted.tolist(), strict=True):
+            entry["adjusted_pvalue"] = value if len(entries) > 1 else None
 
 
 def _where(entry: dict[str, Any]) -> str:
@@ -204,29 +208,11 @@ def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Outp
         Column("adjusted_pvalue", "adjusted p", "p"),
         Column("strongest", "strongest evidence", forms="all" if named else "data", optional=True),
     ]
-    notes = [f"{rows.choice.in_words(rows.source)}."]
-    for method, alike in grouped((entry["method"], entry) for entry in results).items():
-        first = alike[0]["assumptions"]
-        margin = alike[0]["within"]
-        same = all(entry["assumptions"] == first for entry in alike)
-        more = "" if same else " (The first test; JSON has the choices for the others.)"
-        if margin is None:
-            evidence = ""
-        else:
-            evidence = f"a small p-value is evidence for calibration within {margin:g}. "
-        is_simulated = method in _TEXTBOOK and alike[0]["smallest_pvalue"] > 0
-        name = f"{method}, p simulated" if is_simulated else method
-        notes.append(f"{name}: {evidence}{wording().spell(first)}{more}")
+    notes = [rows.sentence]
+    for entries in grouped((entry["method"], entry) for entry in results).values():
+        notes.append(_method_in_words(entries))
     for entry in results:
-        if entry["is_open"]:
-            shown = f"p = {entry['pvalue']:.3f} ± {entry['pvalue_error']:.3f}"
-            notes.append(f"{_where(entry)}: {shown}; other draws may decide otherwise.")
-        tail = entry["too_good"]
-        if tail is not None and tail <= _TOO_GOOD and entry["within"] is None:
-            better = f"the labels agree with the scores better than chance allows ({p_value(tail)}, lower tail)"
-            notes.append(
-                f"{_where(entry)}: {better}. Were the scores fitted on these rows, or are rows repeated?"
-            )
+        notes += [f"{_where(entry)}: {doubt}" for doubt in _doubts(entry)]
     if top:
         notes.append(
             "For several classes: the largest score as the probability that its class is right."
@@ -235,5 +221,34 @@ def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Outp
         notes.append("Adjusted p-values allow for the number of models and groups (Holm).")
     return Output(
         Table(columns, results, notes),
-        {"data": rows.choice.about(rows.source), "tests": list(results)},
+        {"data": rows.entry, "tests": list(results)},
     )
+
+
+def _method_in_words(entries: Sequence[dict[str, Any]]) -> str:
+    """What a method assumes, and what a small p-value is evidence for."""
+    first = entries[0]
+    name = first["method"]
+    if name in _TEXTBOOK and first["smallest_pvalue"] > 0:
+        name = f"{name}, p simulated"
+    words = wording().spell(first["assumptions"])
+    if first["within"] is not None:
+        margin = f"{first['within']:g}"
+        words = f"a small p-value is evidence for calibration within {margin}. {words}"
+    if any(entry["assumptions"] != first["assumptions"] for entry in entries):
+        words = f"{words} (The first test; JSON has the choices for the others.)"
+    return f"{name}: {words}"
+
+
+def _doubts(entry: dict[str, Any]) -> Iterator[str]:
+    """Why a p-value should be read with care."""
+    if entry["is_open"]:
+        interval = f"p = {entry['pvalue']:.3f} ± {entry['pvalue_error']:.3f}"
+        yield f"{interval}; other draws may decide otherwise."
+    tail = entry["too_good"]
+    if tail is not None and tail <= _TOO_GOOD and entry["within"] is None:
+        yield (
+            "the labels agree with the scores better than chance allows "
+            f"({p_value(tail)}, lower tail). Were the scores fitted on these rows, or are rows "
+            "repeated?"
+        )

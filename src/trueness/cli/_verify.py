@@ -33,8 +33,8 @@ def verify(receipt: str, files: tuple[str, ...]) -> None:
     options["stream"] = None
     options = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items()}
     of_sums = any(name.endswith(".tally") for name in options["files"])
-    gate = judged_sums(options) if of_sums else judged(options)
-    now = receipt_of(gate.found, gate.asked, gate.digest, output_of(gate))
+    again = judged_sums(options) if of_sums else judged(options)
+    now = receipt_of(again.gate, again.options, again.digest, output_of(again))
     if before["version"] != now["version"]:
         note(f"the receipt is of version {before['version']}, this is {now['version']}.")
     sentences = list(differences(before, now))

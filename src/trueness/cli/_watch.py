@@ -3,9 +3,11 @@
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,11 +20,11 @@ from trueness._text.numbers import count
 from trueness._text.strings import json_ready
 from trueness.cli._printing import note, reword_messages, warning, wording, write
 from trueness.cli._watch_events import OPTIONS as STATED
-from trueness.cli._watch_events import Stated, kind_stated, read_statements, states_of
+from trueness.cli._watch_events import kind_stated, read_statements, states_of
 from trueness.errors import InputError
 
 _SETTINGS = ("alpha", "rate", "name")
-_SHOWN_CHANGES = 12
+_SHOWN_CHANGES = 12  # looks that a replay lists
 _FAR = 0.3
 """Further from ½, the usual event rate matters to the watch."""
 EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
@@ -116,7 +118,7 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
     if options["status"] or not (files or options["reset"] or options["replay"]):
         _show(state, files, form, options)
     with _alone(state):
-        before = None if not _exists(state) else _read(state)
+        before = _read(state)
         watch = _opened(state, options)
         alarms = _alarms(watch)
         if options["reset"]:
@@ -130,7 +132,7 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
                 "There is no state yet, and no row was counted: give a FILE with rows."
             )
         _write_page(watch, options)
-        if _is_url(state) and before != (None if not _exists(state) else _read(state)):
+        if _is_url(state) and before != _read(state):
             remedy = "Run it again."
             raise InputError("", f"{state} was changed by another process", remedy=remedy)
         watch.save(state)
@@ -140,12 +142,14 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
     if is_first and abs(whole.expected / whole.n - 0.5) > _FAR:
         rate = f"{whole.expected / whole.n:.2g}"
         note(
-            f"The mean score is {rate}: `--rate {rate}` also sees scores that become too extreme around it."
+            f"The mean score is {rate}: `--rate {rate}` also sees scores that become too extreme "
+            "around it."
         )
     click.echo(_printed(watch, form), nl=False)
+    failed = watch.alarm
     if options["fail_on"] == "new":
-        raise SystemExit(1 if _alarms(watch) - alarms else 0)
-    raise SystemExit(1 if watch.alarm else 0)
+        failed = bool(_alarms(watch) - alarms)
+    raise SystemExit(int(failed))
 
 
 def _show(state: str, files: Sequence[str], form: str, options: dict[str, Any]) -> None:
@@ -163,7 +167,7 @@ def _show(state: str, files: Sequence[str], form: str, options: dict[str, Any]) 
         click.echo("\n".join(_status(watch)))
     else:
         click.echo(_printed(watch, form), nl=False)
-    raise SystemExit(1 if watch.alarm and options["fail_on"] == "any" else 0)
+    raise SystemExit(int(watch.alarm and options["fail_on"] == "any"))
 
 
 def _write_page(watch: "tn.Watch", options: dict[str, Any]) -> None:
@@ -175,26 +179,28 @@ def _write_page(watch: "tn.Watch", options: dict[str, Any]) -> None:
 
 def _alarms(watch: "tn.Watch") -> set[str]:
     """The names of what is in alarm; 'together' if the alarm is that of all segments at once."""
-    names = {f"segment {one.segment}" if one.segment else "all" for one in watch.alarms}
-    return names | ({"together"} if watch.alarm else set())
+    names = {f"segment {watched.segment}" if watched.segment else "all" for watched in watch.alarms}
+    return names | {"together"} if watch.alarm else names
 
 
 def _status(watch: "tn.Watch") -> list[str]:
     """The state in a few lines."""
     history = watch.history[""]
-    lines = [str(watch)]
     rows = round(sum(history.n.tolist()))
-    span = f", {history.position[0]} to {history.position[-1]}" if history.position else ""
-    lines.append(f"  {count(len(history.position), 'look')}{span}; {count(rows, 'row')}.")
+    looks = count(len(history.position), "look")
+    if history.position:
+        looks = f"{looks}, {history.position[0]} to {history.position[-1]}"
+    lines = [str(watch), f"  {looks}; {count(rows, 'row')}."]
     segments = len(watch.watched) - 1
     if segments:
-        lines.append(f"  {count(segments, 'segment')} of {', '.join(watch.about.get('by', []))}.")
+        columns = ", ".join(watch.about.get("by", []))
+        lines.append(f"  {count(segments, 'segment')} of {columns}.")
     if watch.late_rows or watch.dropped_rows:
         late = count(watch.late_rows, "row")
         lines.append(f"  {late} came late and counted, {watch.dropped_rows:,} were left out.")
     if watch.resets:
         lines.append(f"  {_reset_in_words(watch)}")
-    return [*lines, *(f"  In alarm: {one}." for one in watch.alarms)]
+    return lines + [f"  In alarm: {watched}." for watched in watch.alarms]
 
 
 def _reset_in_words(watch: "tn.Watch") -> str:
@@ -209,23 +215,24 @@ def _reset_in_words(watch: "tn.Watch") -> str:
 
 def _opened(state: str, options: dict[str, Any]) -> "tn.Watch":
     """The watch of a state, if the options agree with it, or a new one."""
-    asked = {
+    columns = {
         name: options[name]
         for name in ("label", "prob", "by", "time", "every", "pos_label", "missing")
     }
-    asked["by"] = list(asked["by"]) if opt.is_typed("by") else None  # sums may know it
+    columns["by"] = list(columns["by"]) if opt.is_typed("by") else None  # sums may know it
     for name in STATED:
         if opt.is_typed(name):
             value = options[name]
-            asked[name] = list(value) if isinstance(value, tuple) else value
+            columns[name] = list(value) if isinstance(value, tuple) else value
     settings = {name: options[name] for name in _SETTINGS if options[name] is not None}
     _check_place(state)
-    new = not _exists(state)
-    if options["time"] is None and new and (opt.is_typed("every") or opt.is_typed("before")):
+    is_new = not _exists(state)
+    if options["time"] is None and is_new and (opt.is_typed("every") or opt.is_typed("before")):
         raise click.UsageError("--every and --before need --time.")
-    watch = tn.Watch(**settings) if new else tn.Watch.load(state)
-    watch.about = {**asked, "files": {}, **watch.about}  # a state that was made in Python has none
-    for name, value in (asked | settings).items():
+    watch = tn.Watch(**settings) if is_new else tn.Watch.load(state)
+    # A state that was made in Python has no columns.
+    watch.about = {**columns, "files": {}, **watch.about}
+    for name, value in (columns | settings).items():
         stored = getattr(watch, name) if name in _SETTINGS else watch.about.get(name)
         if opt.is_typed(name) and stored != value:
             remedy = "Another model, or another question, needs a state of its own."
@@ -248,10 +255,11 @@ def _exists(state: str) -> bool:
     return place_exists(state)
 
 
-def _read(state: str) -> bytes:
+def _read(state: str) -> bytes | None:
+    """The content of a state; None if there is none."""
     from trueness._tally.atomic import read_place
 
-    return read_place(state)
+    return read_place(state) if _exists(state) else None
 
 
 def _check_place(state: str) -> None:
@@ -294,8 +302,10 @@ class Unit(NamedTuple):
 def _units(files: Sequence[str]) -> list[Unit]:
     from trueness.sources._files import expand_paths, files_below
 
+    if not files:
+        return []
     units = []
-    for name in expand_paths(files) if files else ():
+    for name in expand_paths(files):
         units.append(Unit(name, files_below(name) if Path(name).is_dir() else (name,)))
     return units
 
@@ -321,18 +331,20 @@ def _count(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> None:
     if is_file and not watch.about["time"] and not options["again"]:
         counted = watch.about["files"]
         size = Path(name).stat().st_size
-        digests = _digests(name, {size, *(known for known in counted.values() if known <= size)})
-        begins = [known for digest, known in counted.items() if digests.get(known) == digest]
+        digests = _digests(
+            name, {size, *(n_bytes for n_bytes in counted.values() if n_bytes <= size)}
+        )
+        # The sizes of counted files with which this one begins.
+        begins = [n_bytes for digest, n_bytes in counted.items() if digests.get(n_bytes) == digest]
         if size in begins:
             note(f"{name} was counted before and is skipped.")
             return
         if begins:
-            remedy = "Rows that are new belong to a file of their own."
             raise InputError(
                 "",
                 f"{name} must hold new rows",
                 "it begins with a file that was counted",
-                remedy=remedy,
+                remedy="Rows that are new belong to a file of their own.",
             )
         digest = digests[size]
     looks = len(watch.history[""].position)
@@ -363,104 +375,112 @@ def _digests(name: str, sizes: set[int]) -> dict[int, str]:
 
 def _enter(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> tuple[str, ...]:
     """Count the rows and the sums of the files of a unit, and say what was special about them."""
-    from trueness.infer.watch._watch import update_with_sums
+    from trueness.infer.watch._watch import sums_of_kind
 
-    about = watch.about
-    stored = [name for name in unit.files if name.endswith(".tally")]
-    rows = [name for name in unit.files if not name.endswith(".tally")]
-    pieces = [_stored_sums(name, about) for name in stored]
-    settings: dict[str, Any] = {
-        "largest_cluster": options["largest_cluster"],
-        "late": options["late"],
-        "again": options["again"],
-    }
-    if about["time"]:
-        settings |= {"time": about["time"]}
-        if options["before"] is not None:
-            settings["before"] = period(options["before"], "--before", about["every"])
-    if rows and states_of(about):
-        about["by"] = about["by"] or []
-        stated = read_statements(rows, about)
+    columns = watch.about
+    before = None
+    if columns["time"] and options["before"] is not None:
+        before = period(options["before"], "--before", columns["every"])
+    update = partial(
+        watch.update,
+        time=columns["time"],
+        before=before,
+        late=options["late"],
+        again=options["again"],
+    )
+    pieces = []
+    rows = []
+    for name in unit.files:
+        if name.endswith(".tally"):
+            pieces.append(_stored_sums(name, columns))
+        else:
+            rows.append(name)
+    largest_cluster = options["largest_cluster"]
+    sums = None
+    if rows and states_of(columns):
+        columns["by"] = columns["by"] or []
+        stated = read_statements(rows, columns)
         if stated.events.kind == "horizon":
-            return _enter_risks(watch, stated, settings)
-        settings["largest_cluster"] *= stated.size
-        sums = stated.sums
-        pieces.append(_looks_of_groups(sums, about) if stated.columns else sums)
+            _require_no_time(columns)
+            update(stated.events, by=stated.columns or None, largest_cluster=largest_cluster)
+            return watch.notes
+        largest_cluster *= stated.size
+        sums = _looks_of_groups(stated.sums, columns) if stated.columns else stated.sums
     elif rows:
-        pieces.append(_sums_of_rows(rows, about))
-    pieces = [piece for piece in pieces if piece is not None]
+        sums = _sums_of_rows(rows, columns)
+    if sums is not None:
+        pieces.append(sums)
     if not pieces:
         return ()
-    if states_of(about):
-        update_with_sums(watch, _pooled(pieces), kind_stated(about), **settings)
-    else:
-        watch.update(_pooled(pieces), **settings)
+    with sums_of_kind(watch, kind_stated(columns)):
+        update(_pooled(pieces), largest_cluster=largest_cluster)
     return watch.notes
 
 
-def _stored_sums(name: str, about: dict[str, Any]) -> Any:
+def _require_no_time(columns: Mapping[str, Any]) -> None:
+    """Raise if looks are periods: the weights of risks by a horizon need all rows of a look."""
+    if columns["time"]:
+        demand = (
+            "is not for risks by a horizon, whose censoring is estimated from all rows of a look"
+        )
+        raise InputError("--time", demand, remedy="Give a FILE for each look.")
+
+
+def _stored_sums(name: str, columns: dict[str, Any]) -> Any:
     """The sums of a .tally file, by the columns of the watch."""
     from trueness._tally.group_keys import names_of
     from trueness.sources._scan import GroupSums
 
     sums = tn.Accumulator.load(name)
     by = [*names_of(sums.by)] if sums.by else []
-    if about["by"] is None:  # a new state without columns
-        about["by"] = [column for column in by if column != about["time"]]
-    if about["time"]:
-        if about["time"] not in by:
-            remedy = f"`trueness tally --by {about['time']}` keeps the sums of each day."
-            got = f"{name} has sums of {', '.join(by) or 'all rows'}"
-            raise InputError("--time", "must be a column of the sums", got, remedy=remedy)
-        groups = _by_period(
-            GroupSums(by, _in_tuples(sums.groups, by)), about["time"], about["every"]
-        )
-        return _named_by_text(groups) if about["by"] else groups
-    if bool(about["by"]) is not bool(by):
-        got = f"{name} has {'none' if about['by'] else repr(sums.by)}"
+    time = columns["time"]
+    if columns["by"] is None:  # a new state without columns
+        columns["by"] = [column for column in by if column != time]
+    if time and time not in by:
+        remedy = f"`trueness tally --by {time}` keeps the sums of each day."
+        got = f"{name} has sums of {', '.join(by) or 'all rows'}"
+        raise InputError("--time", "must be a column of the sums", got, remedy=remedy)
+    if not time and bool(columns["by"]) is not bool(by):
+        got = f"{name} has {'none' if columns['by'] else repr(sums.by)}"
         raise InputError("--by", "must be as in the sums", got)
     if not by:
         return sums.total
-    return _named_by_text(GroupSums(by, _in_tuples(sums.groups, by)))
+    groups: Any = GroupSums(by, _in_tuples(sums.groups, by))
+    if time:
+        groups = _by_period(groups, time, columns["every"])
+    return _named_by_text(groups) if columns["by"] else groups
 
 
 def _in_tuples(groups: Any, by: Sequence[str]) -> Any:
-    return {key if len(by) > 1 else (key,): sums for key, sums in groups.items()}
+    """The groups with a tuple as key, also of a single column."""
+    if len(by) > 1:
+        return dict(groups)
+    return {(value,): sums for value, sums in groups.items()}
 
 
-def _enter_risks(watch: "tn.Watch", stated: Stated, settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """Count risks by a horizon, whose weights are those of all rows of a look."""
-    if "time" in settings:
-        demand = (
-            "is not for risks by a horizon, whose censoring is estimated from all rows of a look"
-        )
-        raise InputError("--time", demand, remedy="Give a FILE for each look.")
-    watch.update(stated.events, by=stated.columns or None, **settings)
-    return watch.notes
-
-
-def _sums_of_rows(files: list[str], about: dict[str, Any]) -> Any:
+def _sums_of_rows(files: list[str], columns: dict[str, Any]) -> Any:
     """The sums of files of rows, for each look and segment; None without a row."""
     for option in ("label", "prob"):
-        if about[option] is None:
+        if columns[option] is None:
             raise click.UsageError(f"Name the columns: --label and --prob (--{option} is missing).")
-    about["by"] = about["by"] or []
-    keys = [*([about["time"]] if about["time"] else []), *about["by"]]
-    rows = {key: about[key] for key in ("label", "prob", "pos_label", "missing")}
+    columns["by"] = columns["by"] or []
+    time = columns["time"]
+    keys = [time, *columns["by"]] if time else columns["by"]
+    rows = {key: columns[key] for key in ("label", "prob", "pos_label", "missing")}
     source: Any = files[0] if len(files) == 1 else files
     if not keys:
         sums = tn.scan(source, bins="sketch", **rows)
         return sums if sums.n else None
-    return _looks_of_groups(tn.scan_groups(source, by=keys, bins="sketch", **rows), about)
+    return _looks_of_groups(tn.scan_groups(source, by=keys, bins="sketch", **rows), columns)
 
 
-def _looks_of_groups(groups: Any, about: dict[str, Any]) -> Any:
+def _looks_of_groups(groups: Any, columns: Mapping[str, Any]) -> Any:
     """Sums by time and segment as those of the looks of a watch; None without a row."""
-    if about["time"]:
-        groups = _by_period(groups, about["time"], about["every"])
+    if columns["time"]:
+        groups = _by_period(groups, columns["time"], columns["every"])
     if not groups:
         return None
-    return _named_by_text(groups) if about["by"] else groups
+    return _named_by_text(groups) if columns["by"] else groups
 
 
 def _pooled(pieces: list[Any]) -> Any:
@@ -469,11 +489,16 @@ def _pooled(pieces: list[Any]) -> Any:
 
     if not isinstance(pieces[0], GroupSums):
         return sum(pieces[1:], pieces[0])
+    groups = chain.from_iterable(piece.items() for piece in pieces)
+    return GroupSums(pieces[0].names, _added_up(groups))
+
+
+def _added_up(groups: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """The sums of each key."""
     total: dict[Any, Any] = {}
-    for piece in pieces:
-        for key, sums in piece.items():
-            total[key] = total[key] + sums if key in total else sums
-    return GroupSums(pieces[0].names, total)
+    for key, sums in groups:
+        total[key] = total[key] + sums if key in total else sums
+    return total
 
 
 def _replayed(watch: "tn.Watch", files: Sequence[str], options: dict[str, Any]) -> "tn.Watch":
@@ -507,17 +532,14 @@ def _replayed(watch: "tn.Watch", files: Sequence[str], options: dict[str, Any]) 
 
 def _changes(watch: "tn.Watch", again: "tn.Watch") -> list[str]:
     """What a replay changed, in sentences."""
-    looks = [_looks_of(one) for one in (watch, again)]
+    before = _looks_of(watch)
+    after = _looks_of(again)
     sentences = []
-    for place in dict.fromkeys([*looks[0], *looks[1]]):
-        old, new = (one.get(place) for one in looks)
-        if old == new:
-            continue
-        rows = " and ".join(
-            f"{which} {'none' if look is None else f'{look[0]:,} rows with {look[1]:g} events'}"
-            for which, look in (("had", old), ("has", new))
-        )
-        sentences.append(f"{place} {rows}.")
+    for place in dict.fromkeys([*before, *after]):
+        old = before.get(place)
+        new = after.get(place)
+        if old != new:
+            sentences.append(f"{place} had {_look_in_words(old)} and has {_look_in_words(new)}.")
     shown = sentences[:_SHOWN_CHANGES]
     if len(sentences) > len(shown):
         shown.append(f"{len(sentences) - len(shown)} more looks differ.")
@@ -529,19 +551,32 @@ def _changes(watch: "tn.Watch", again: "tn.Watch") -> list[str]:
     return shown
 
 
-def _looks_of(watch: "tn.Watch") -> dict[Any, tuple[int, float, float]]:
+class _Look(NamedTuple):
+    rows: int = 0
+    events: float = 0.0
+    expected: float = 0.0
+
+
+def _look_in_words(look: _Look | None) -> str:
+    if look is None:
+        return "none"
+    return f"{look.rows:,} rows with {look.events:g} events"
+
+
+def _looks_of(watch: "tn.Watch") -> dict[Any, _Look]:
     """Rows, events and expected events of each position, to twelve digits."""
     history = watch.history[""]
-    looks: dict[Any, tuple[int, float, float]] = {}
+    looks: dict[Any, _Look] = {}
     columns = (history.n.tolist(), history.observed.tolist(), history.expected.tolist())
     for place, n, events, expected in zip(history.position, *columns, strict=True):
-        before = looks.get(place, (0, 0.0, 0.0))
-        looks[place] = (before[0] + n, before[1] + events, float(f"{before[2] + expected:.12g}"))
+        before = looks.get(place, _Look())
+        total = float(f"{before.expected + expected:.12g}")
+        looks[place] = _Look(before.rows + n, before.events + events, total)
     return looks
 
 
 def _named_by_text(groups: Any) -> Any:
-    """The groups, named by text: a column may be read as numbers from one file and as text from the next."""
+    """The groups with text as keys: one file may have numbers in a column, and the next text."""
 
     def text(key: Any) -> Any:
         if isinstance(key, tuple):
@@ -550,23 +585,22 @@ def _named_by_text(groups: Any) -> Any:
             return None
         return str(key)
 
-    found = {text(key): sums for key, sums in groups.items()}
+    named = {text(key): sums for key, sums in groups.items()}
     if hasattr(groups, "names"):
-        return type(groups)(groups.names, found)
-    return found
+        return type(groups)(groups.names, named)
+    return named
 
 
 def _by_period(groups: Any, time: str, every: str) -> Any:
     """The groups with a day, week or month in place of the time; sums of one period are added."""
-    found: dict[Any, Any] = {}
+    looks = []
     for key, sums in groups.items():
         if key[0] is None:
             raise InputError(
                 "--time", "must not be missing", f"{sums.n:,} rows have none in column {time!r}"
             )
-        place = (period(key[0], "--time", every), *key[1:])
-        found[place] = found[place] + sums if place in found else sums
-    return type(groups)(groups.names, found)
+        looks.append(((period(key[0], "--time", every), *key[1:]), sums))
+    return type(groups)(groups.names, _added_up(looks))
 
 
 def period(value: Any, option: str, every: str) -> str:
@@ -579,21 +613,24 @@ def period(value: Any, option: str, every: str) -> str:
 def _printed(watch: "tn.Watch", form: str) -> str:
     if form == "prometheus":
         return watch.to_prometheus()
-    if form == "json":
-        about = {"schema": 1, "version": tn.__version__, "name": watch.name, "alpha": watch.alpha}
-        about |= {"by": watch.about.get("by") or [], "looks": len(watch.history[""].position)}
-        record = {
-            "alarm": watch.alarm,
-            "position": watch.position,
-            "since": watch.since,
-            "direction": watch.direction,
-            "resets": watch.resets,
-            "late_rows": watch.late_rows,
-            "dropped_rows": watch.dropped_rows,
-        }
-        segments = [one.to_dict() for one in watch.watched if one.segment == "" or one.listed]
-        return (
-            json.dumps(json_ready({**about, **record, "segments": segments}), allow_nan=False)
-            + "\n"
-        )
-    return "\n".join([str(watch), *(f"  {one}." for one in watch.alarms if one.segment)]) + "\n"
+    if form == "text":
+        alarms = [f"  {watched}." for watched in watch.alarms if watched.segment]
+        return "\n".join([str(watch), *alarms]) + "\n"
+    shown = [watched for watched in watch.watched if watched.segment == "" or watched.listed]
+    record = {
+        "schema": 1,
+        "version": tn.__version__,
+        "name": watch.name,
+        "alpha": watch.alpha,
+        "by": watch.about.get("by") or [],
+        "looks": len(watch.history[""].position),
+        "alarm": watch.alarm,
+        "position": watch.position,
+        "since": watch.since,
+        "direction": watch.direction,
+        "resets": watch.resets,
+        "late_rows": watch.late_rows,
+        "dropped_rows": watch.dropped_rows,
+        "segments": [watched.to_dict() for watched in shown],
+    }
+    return json.dumps(json_ready(record), allow_nan=False) + "\n"

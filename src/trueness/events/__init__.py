@@ -1,4 +1,4 @@
-"""Statements with a probability: prediction intervals, quantiles, risks by a horizon, shares, preferences.
+"""Statements with a probability: prediction intervals, quantiles, risks, shares, preferences.
 
 Each function returns :class:`Events`, which stand in place of labels and scores in `assess`,
 `verdict`, `report`, `estimate` and every other function of rows.

@@ -55,13 +55,14 @@ def counts(
     there = np.flatnonzero(weight)
     row = there // 2
     clusters = codes_of(cluster, n)
+    cluster_of_row = row if clusters is None else clusters[row]
     empty = int((m == 0).sum())
     return Events(
         kind="counts",
         event=(1 - there % 2).astype(np.uint8),
         p=stated[row],
         weight=weight[there],
-        cluster=np.unique(row if clusters is None else clusters[row], return_inverse=True)[1],
+        cluster=np.unique(cluster_of_row, return_inverse=True)[1],
         words="shares of trials",
         n_input=n,
         left_out={"without trials": empty} if empty else {},

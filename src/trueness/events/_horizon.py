@@ -133,7 +133,8 @@ def at_horizon(
     The third row is lost before the horizon; those at risk after it stand for it.
 
     >>> import trueness as tn
-    >>> events = tn.events.at_horizon([1, 5, 2, 4, 5], [1, 0, 0, 1, 0], [0.2, 0.1, 0.3, 0.6, 0.2], horizon=5)
+    >>> risk = [0.2, 0.1, 0.3, 0.6, 0.2]
+    >>> events = tn.events.at_horizon([1, 5, 2, 4, 5], [1, 0, 0, 1, 0], risk, horizon=5)
     >>> events.event.tolist(), events.weight.round(3).tolist()
     ([1, 0, 0, 1, 0], [1.0, 1.333, 0.0, 1.333, 1.333])
     """
@@ -210,16 +211,23 @@ def at_horizons(
     if risks.ndim != 2 or risks.shape[1] != times.size:
         demand = f"must have a column per horizon ({times.size})"
         raise InputError("risk", demand, f"got shape {risks.shape}")
-    options: Any = {"strata": strata, "cause": cause, "cluster": cluster}
     return {
-        float(time): at_horizon(followup, event, risks[:, place], horizon=time, **options)
+        float(time): at_horizon(
+            followup,
+            event,
+            risks[:, place],
+            horizon=time,
+            strata=strata,
+            cause=cause,
+            cluster=cluster,
+        )
         for place, time in enumerate(times)
     }
 
 
 def _times(followup: ArrayLike) -> Floats:
-    given = column(followup, "followup").values
-    if given.ndim == 2 and given.shape[1] == 2:
+    values = column(followup, "followup").values
+    if values.ndim == 2 and values.shape[1] == 2:
         got = "got two columns, as if rows entered late (left truncation)"
         remedy = "Late entry is not taken into account here."
         raise InputError("followup", "must have one time per row", got, remedy=remedy)
@@ -308,7 +316,7 @@ def _lost_in_words(lost: int, n: int, horizon: float, heaviest: float, strata: s
 def _warn_heavy(heaviest: float, horizon: float) -> None:
     if heaviest > _HEAVY:
         warn(
-            f"The largest weight is {heaviest:.3g}: few rows are followed up to {horizon:g}, and results hang on some "
-            "of them. An earlier horizon is safer.",
+            f"The largest weight is {heaviest:.3g}: few rows are followed up to {horizon:g}, and "
+            "results hang on some of them. An earlier horizon is safer.",
             TruenessWarning,
         )

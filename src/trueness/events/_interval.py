@@ -70,6 +70,9 @@ def interval(
     refuse("upper", "must lie above minus infinity", high == -np.inf, high)
     refuse("y", "must be finite", np.isinf(outcome), outcome)
     stated, level = _stated(coverage, n)
+    words, levels = "intervals", None
+    if level is not None:
+        words, levels = f"{100 * level:.6g} % intervals", np.array([level])
     below = outcome < low
     above = outcome > high
     return Events(
@@ -78,9 +81,9 @@ def interval(
         p=stated,
         weight=None,
         cluster=codes_of(cluster, n),
-        words="intervals" if level is None else f"{100 * level:.6g} % intervals",
+        words=words,
         n_input=n,
-        levels=None if level is None else np.array([level]),
+        levels=levels,
         below=float(below.mean()),
         above=float(above.mean()),
         mean_width=float((high - low).mean()),

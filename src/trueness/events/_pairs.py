@@ -60,7 +60,10 @@ def pairs(first_preferred: ArrayLike, p: ArrayLike, *, cluster: ArrayLike | None
     row = np.repeat(np.arange(n), np.where(half, 2, 1))
     second = np.concatenate([[False], row[1:] == row[:-1]])
     event = np.where(half[row], ~second, right[row] == 1)
-    note = f"{int(half.sum()):,} of {n:,} pairs are ties, or have p = 1/2: each is half a pair either way."
+    note = (
+        f"{int(half.sum()):,} of {n:,} pairs are ties, or have p = 1/2: each is half a pair either "
+        "way."
+    )
     return Events(
         kind="pairs",
         event=event.astype(np.uint8),

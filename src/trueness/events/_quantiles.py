@@ -23,7 +23,7 @@ def quantiles(
     cluster: ArrayLike | None = None,
     seed: Seed = 0,
 ) -> Events:
-    r"""Quantile forecasts: the statement of level :math:`\tau` is that the outcome is at most the quantile.
+    r"""Quantile forecasts: at level :math:`\tau`, the outcome is at most the quantile.
 
     Parameters
     ----------
@@ -159,12 +159,12 @@ def _straightest(levels: Floats, low: Floats, high: Floats) -> Floats:
     samples.
     """
     x = np.concatenate([[0.0], levels, [1.0]])
-    least = np.concatenate([[0.0], low - levels, [0.0]])
-    most = np.concatenate([[0.0], high - levels, [0.0]])
+    lowest = np.concatenate([[0.0], low - levels, [0.0]])
+    highest = np.concatenate([[0.0], high - levels, [0.0]])
     corners = [0]
     heights = [0.0]
     while corners[-1] < x.size - 1:
-        corner, height = _next_corner(x, least, most, corners[-1], heights[-1])
+        corner, height = _next_corner(x, lowest, highest, corners[-1], heights[-1])
         corners.append(corner)
         heights.append(height)
     distance = np.interp(levels, x[corners], heights)
@@ -172,20 +172,20 @@ def _straightest(levels: Floats, low: Floats, high: Floats) -> Floats:
 
 
 def _next_corner(
-    x: Floats, least: Floats, most: Floats, start: int, height: float
+    x: Floats, lowest: Floats, highest: Floats, start: int, height: float
 ) -> tuple[int, float]:
     """The next place where a string from `start` bends, or its end."""
-    steepest, lowest = np.inf, start
-    flattest, highest = -np.inf, start
+    steepest, low_corner = np.inf, start
+    flattest, high_corner = -np.inf, start
     for i in range(start + 1, x.size):
-        up = (most[i] - height) / (x[i] - x[start])
-        down = (least[i] - height) / (x[i] - x[start])
+        up = (highest[i] - height) / (x[i] - x[start])
+        down = (lowest[i] - height) / (x[i] - x[start])
         if down > steepest:
-            return lowest, float(most[lowest])
+            return low_corner, float(highest[low_corner])
         if up < flattest:
-            return highest, float(least[highest])
+            return high_corner, float(lowest[high_corner])
         if up <= steepest:
-            steepest, lowest = up, i
+            steepest, low_corner = up, i
         if down >= flattest:
-            flattest, highest = down, i
+            flattest, high_corner = down, i
     return x.size - 1, 0.0

@@ -1,4 +1,4 @@
-"""Measures of calibration: one number, table or curve from labels and scores, or from their sums."""
+"""Measures of calibration: a number, table or curve from labels and scores, or their sums."""
 
 from trueness._lazy import lazily
 

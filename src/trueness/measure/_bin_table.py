@@ -43,7 +43,7 @@ def bin_table(
     percent: bool = False,
     ignore_index: int | None = None,
 ) -> BinTable:
-    r"""The bins of a calibration error: edges, counts, mean scores, event rates, gaps, O/E, and their intervals.
+    r"""The bins of a calibration error: edges, counts, mean scores, event rates, gaps and O/E.
 
     Parameters
     ----------
@@ -138,8 +138,8 @@ def bin_table(
     binned = as_binned(y_true, y_prob, bins, rows)
     exact = all(part.whole for part in binned.parts)
     ends = [_INTERVALS[interval](*effective_counts(part), level) for part in binned.parts]
-    described = interval if exact else f"{interval}, of effective counts"
-    return BinTable(**bin_columns(binned, ends), level=level, interval=described)
+    description = interval if exact else f"{interval}, of effective counts"
+    return BinTable(**bin_columns(binned, ends), level=level, interval=description)
 
 
 def bin_columns(binned: Binned, ends: Sequence[tuple[Floats, Floats]]) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def bin_columns(binned: Binned, ends: Sequence[tuple[Floats, Floats]]) -> dict[s
 
 
 def effective_counts(bins: Bins) -> tuple[Floats, Floats]:
-    """Events and rows of each bin: the counts, or (Σw)²/Σw² rows if weights are not whole numbers."""
+    """Events and rows of each bin: the counts, or (Σw)²/Σw² rows if weights are fractional."""
     n: Floats = np.asarray(bins.weight, dtype=np.float64)
     if bins.whole:
         return np.asarray(bins.events, dtype=np.float64), n
@@ -193,7 +193,7 @@ def estimation_error(
     percent: bool = False,
     ignore_index: int | None = None,
 ) -> EstimationError:
-    r"""Variance of the labels within bins, over rows and over bins (Matsubara et al. 2023, Table 1).
+    r"""Variance of the labels within bins, over rows and over bins (Matsubara et al. 2023).
 
     Parameters
     ----------
@@ -251,7 +251,8 @@ def estimation_error(
     -----
     With :math:`N_b` rows and event rate :math:`r_b` in bin :math:`b` of :math:`B`,
 
-    .. math:: \sum_b \frac{N_b}{N} r_b (1 - r_b) \quad\text{and}\quad \frac{1}{B} \sum_b r_b (1 - r_b) .
+    .. math:: \sum_b \frac{N_b}{N} r_b (1 - r_b) \quad\text{and}\quad
+        \frac{1}{B} \sum_b r_b (1 - r_b) .
 
     References
     ----------

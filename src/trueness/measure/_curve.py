@@ -214,14 +214,14 @@ def flexible_curve(cells: Cells, fit: SplineCurve | LoessCurve) -> Curve:
     method: Literal["spline", "loess"] = "spline" if isinstance(fit, SplineCurve) else "loess"
     used = usable_cells(cells, method)
     if isinstance(fit, SplineCurve):
-        knots = (() if fit.fit is None else tuple(fit.fit.knots.tolist()),)
+        fitted_knots = (() if fit.fit is None else tuple(fit.fit.knots.tolist()),)
     else:
-        knots = None
+        fitted_knots = None
     if not cells.size:
-        return Curve(**_no_points(cells), method=method, knots=knots)
+        return Curve(**_no_points(cells), method=method, knots=fitted_knots)
     x = curve_places(used if used.size else cells)
     start = np.concatenate([[0], np.searchsorted(used.score, (x[1:] + x[:-1]) / 2), [used.size]])
-    return Curve(**_points(x, fit.at(x), x, used, start), method=method, knots=knots)
+    return Curve(**_points(x, fit.at(x), x, used, start), method=method, knots=fitted_knots)
 
 
 def curve_of_cells(cells: Cells, method: Literal["isotonic", "smooth"]) -> Curve:

@@ -54,7 +54,7 @@ def ici(
     percent: bool = False,
     ignore_index: int | None = None,
 ) -> float:
-    r"""Integrated calibration index: mean distance between a flexible calibration curve and the diagonal.
+    r"""Integrated calibration index: mean distance of a flexible curve from the diagonal.
 
     Parameters
     ----------
@@ -530,11 +530,11 @@ class SplineCurve:
 
     def at(self, score: Floats) -> Floats:
         """The curve; nan at scores of 0 and 1, and everywhere if there is no fit."""
-        fitted = np.full(score.size, np.nan)
+        rate = np.full(score.size, np.nan)
         if self.fit is not None:
             inside = (score > 0) & (score < 1)
-            fitted[inside] = self.fit.probability(logits(score[inside]))
-        return fitted
+            rate[inside] = self.fit.probability(logits(score[inside]))
+        return rate
 
 
 @dataclass(frozen=True)
@@ -556,7 +556,7 @@ class LoessCurve:
 
 
 def usable_cells(cells: Cells, curve: FlexibleMethod) -> Cells:
-    """The rows that a curve is fitted to: all, or for splines those with scores strictly between 0 and 1."""
+    """The rows that a curve is fitted to: all, but splines leave out scores of 0 and 1."""
     if curve == "loess":
         return cells
     return inside_cells(cells).cells
@@ -592,7 +592,7 @@ def few_cells(cells: Cells) -> Cells:
 
 
 def curve_places(cells: Cells) -> Floats:
-    """Up to 512 scores at which a curve is drawn: half evenly spaced in score and half in log-odds."""
+    """Up to 512 scores at which a curve is drawn: half evenly spaced, half so in log-odds."""
     low = cells.score[0]
     high = cells.score[-1]
     inside = inside_cells(cells).cells.score
@@ -694,10 +694,12 @@ def smooth_ece(
 
     Notes
     -----
-    .. math:: \mathrm{smECE}_\sigma = \int_0^1 \Big| \frac1n \sum_i K_\sigma(t, p_i) (y_i - p_i) \Big| \, dt
+    .. math:: \mathrm{smECE}_\sigma = \int_0^1
+        \Big| \frac1n \sum_i K_\sigma(t, p_i) (y_i - p_i) \Big| \, dt
 
     with the Gaussian kernel reflected at 0 and 1, at the :math:`\sigma` for which
-    :math:`\mathrm{smECE}_\sigma = \sigma`. It is unique, because the left side falls in :math:`\sigma`.
+    :math:`\mathrm{smECE}_\sigma = \sigma`. It is unique, because the left side falls in
+    :math:`\sigma`.
 
     References
     ----------

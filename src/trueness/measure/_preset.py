@@ -54,7 +54,7 @@ class Preset:
         return "\n  ".join(lines)
 
     def __call__(self, y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> float:
-        """The number. Options that describe rows are those of :func:`trueness.ece`, without `kind` and weights."""
+        """The number. `rows` are options of :func:`trueness.ece`, without `kind` and weights."""
         for name in ("kind", "sample_weight"):
             if rows.get(name) is not None:
                 raise InputError(
@@ -153,12 +153,11 @@ def _hundreds(p: NDArray[Any]) -> Ints:
     return np.where(group < p.size // _GROUP - 1, group, -1)
 
 
-def _edges(of: Any) -> NDArray[Any]:
+def _edges(dtype: Any) -> NDArray[Any]:
     """``torch.linspace(0, 1, 16)``: from both ends, each number rounded once."""
-    step = Fraction(float(of(1) / of(15)))
-    return np.array([float(step * i if i < 8 else 1 - step * (15 - i)) for i in range(16)]).astype(
-        of
-    )
+    step = Fraction(float(dtype(1) / dtype(15)))
+    edges = [step * i if i < 8 else 1 - step * (15 - i) for i in range(16)]
+    return np.array([float(edge) for edge in edges]).astype(dtype)
 
 
 def _closed_left(p: NDArray[Any]) -> Ints:
@@ -181,9 +180,11 @@ _TABLE: Any = (
             "10 of equal mass, cut halfway between neighbours",
             "l1",
         ),
-        "the first bins have one row more if the rows cannot be divided by 10; a score on a cut is in the lower bin\n"
-        "code: crfm-helm 0.5, which calls get_ece_em of uncertainty-calibration 0.1.4",
-        "P. Liang et al., Holistic evaluation of language models, Transactions on Machine Learning Research, 2023.",
+        "the first bins have one row more if the rows cannot be divided by 10; a score on a cut "
+        "is in the lower bin\ncode: crfm-helm 0.5, which calls get_ece_em of "
+        "uncertainty-calibration 0.1.4",
+        "P. Liang et al., Holistic evaluation of language models, Transactions on Machine "
+        "Learning Research, 2023.",
         _tenths,
     ),
     (
@@ -194,9 +195,10 @@ _TABLE: Any = (
             "groups of 100 rows by confidence",
             "l2",
         ),
-        "the last group, the 100 to 199 rows of the highest confidences, is not counted but stays in n\n"
-        "ties are cut in the order of NumPy's unstable sort; the leaderboard prints whole percentages\n"
-        "code: centerforaisafety/hle, run_judge_results.py; copies of it in other harnesses cut other groups",
+        "the last group, the 100 to 199 rows of the highest confidences, is not counted but "
+        "stays in n\nties are cut in the order of NumPy's unstable sort; the leaderboard prints "
+        "whole percentages\ncode: centerforaisafety/hle, run_judge_results.py; copies of it in "
+        "other harnesses cut other groups",
         *("L. Phan et al., Humanity's Last Exam, 2025.", _hundreds, False),
     ),
     (
@@ -217,15 +219,21 @@ _TABLE: Any = (
         ),
         "edges are `linspace` of PyTorch in float32; a confidence of exactly 0 is in no bin\n"
         "code: gpleiss/temperature_scaling",
-        "C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, On calibration of modern neural networks, ICML 2017.",
+        "C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, On calibration of modern neural networks, "
+        "ICML 2017.",
         _closed_right,
     ),
     (
-        *("lm-eval-brier", "Brier score of lm-evaluation-harness"),
-        *("the index of the right option, and a matrix with a column for each option", "", "l2"),
+        "lm-eval-brier",
+        "Brier score of lm-evaluation-harness",
+        "the index of the right option, and a matrix with a column for each option",
+        "",
+        "l2",
         "squares are summed over all options, also of two: twice the binary score\n"
         "code: lm-eval 0.4.13, whose scores are the softmax of the log-likelihoods",
-        *("L. Gao et al., The language model evaluation harness, 2024.", None, True),
+        "L. Gao et al., The language model evaluation harness, 2024.",
+        None,
+        True,
     ),
 )
 _PRESETS = {one[0]: Preset(*one) for one in _TABLE}

@@ -160,7 +160,7 @@ def scaled_brier(
     percent: bool = False,
     ignore_index: int | None = None,
 ) -> float:
-    r"""Scaled Brier score, or Brier skill: the improvement over predicting the event rate for every row.
+    r"""Scaled Brier score, or Brier skill: the improvement over predicting the event rate.
 
     Parameters
     ----------
@@ -379,10 +379,9 @@ def _losses(score: NDArray[Any], weight: NDArray[Any] | None, events: NDArray[An
         if p.min() == 0 or p.max() == 1:
             if e[p == 0].any() or non_events[p == 1].any():
                 return math.inf
-            low, high = (
-                np.maximum(p, _ABOVE_0),
-                np.minimum(p, _BELOW_1),
-            )  # logarithms that are multiplied by 0
+            # Their logarithms are multiplied by 0.
+            low = np.maximum(p, _ABOVE_0)
+            high = np.minimum(p, _BELOW_1)
         total -= float(e @ np.log(low) + non_events @ np.log1p(-high))
     return total
 
@@ -528,11 +527,11 @@ def placements(cells: Cells) -> Placements | None:
 
 def area(cells: Cells) -> float:
     """The mean placement of events, which is that of non-events; nan if a class is absent."""
-    places = placements(cells)
+    ranks = placements(cells)
     # Not `@`: the threads of a linear algebra library cost more than this sum.
-    if places is None:
+    if ranks is None:
         return math.nan
-    return min(float((places.events * places.below).sum() / cells.totals.events), 1.0)
+    return min(float((ranks.events * ranks.below).sum() / cells.totals.events), 1.0)
 
 
 @suggests_keywords
@@ -657,14 +656,14 @@ def corp(
 
     def parts(cells: Cells) -> list[float]:
         blocks = Isotonic().group(cells).start[:-1], np.zeros(1, np.int64)
-        sums = [
-            [segment_sums(column, starts) for column in (cells.weight, cells.events)]
-            for starts in blocks
-        ]
-        predictions = [(cells.score, cells.weight, cells.events), *((e / w, w, e) for w, e in sums)]
-        scores, isotonic, base = (
-            float(loss(*column) / cells.weight.sum()) for column in predictions
-        )
+        total = cells.weight.sum()
+        scores = float(loss(cells.score, cells.weight, cells.events) / total)
+        pooled = []
+        for starts in blocks:
+            weight = segment_sums(cells.weight, starts)
+            events = segment_sums(cells.events, starts)
+            pooled.append(float(loss(events / weight, weight, events) / total))
+        isotonic, base = pooled
         return [scores, max(0.0, scores - isotonic), max(0.0, base - isotonic), base]
 
     total, miscalibration, discrimination, uncertainty = (

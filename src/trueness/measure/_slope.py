@@ -102,7 +102,8 @@ def calibration_slope(
     Examples
     --------
     >>> import trueness as tn
-    >>> round(tn.calibration_slope([0, 1, 0, 1, 0, 1, 1, 1], [0.2, 0.2, 0.5, 0.5, 0.8, 0.8, 0.8, 0.8]), 4)
+    >>> y, p = [0, 1, 0, 1, 0, 1, 1, 1], [0.2, 0.2, 0.5, 0.5, 0.8, 0.8, 0.8, 0.8]
+    >>> round(tn.calibration_slope(y, p), 4)
     0.421
     """
     rows = row_options(
@@ -291,7 +292,10 @@ def inside_cells(cells: Cells) -> InsideCells:
 def left_out(total: float, certain: float, wrong: float, who: str, rest: str) -> str:
     """The sentence about scores of exactly 0 and 1, `who` leaves them out, and the `rest`."""
     why = f"since their log-odds are infinite; {contradicted_in_words(wrong)}"
-    return f"{amount_in_words(certain)} of {amount_in_words(total)} scores are exactly 0 or 1. {who} them out, {why}. {rest}"
+    return (
+        f"{amount_in_words(certain)} of {amount_in_words(total)} scores are exactly 0 or 1. "
+        f"{who} them out, {why}. {rest}"
+    )
 
 
 @suggests_keywords
@@ -389,7 +393,7 @@ def observed_expected(
     )
     if isinstance(y_true, Binned):
         value = as_binned(y_true, y_prob, 1, rows).average(lambda b: _ratio(b.events, b.sum_score))
-    else:  # from the scores themselves: in units of 2⁻⁵³ tiny ones would be 0, which matters in a ratio
+    else:  # from the scores: in units of 2⁻⁵³ tiny ones would be 0, which matters in a ratio
         value = as_tally(y_true, y_prob, rows).average(
             lambda c: _ratio(c.events, c.weight * c.score)
         )

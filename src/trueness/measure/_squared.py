@@ -200,14 +200,14 @@ def squared_ece(
         kind="confidence",
         two_columns=two_columns,
     )
-    fixed = rule.rule(tally.n) if isinstance(rule, BySize) else rule
+    wanted = rule.rule(tally.n) if isinstance(rule, BySize) else rule
 
     def of_part(cells: Cells) -> float:
         rows, weight, _ = cells.totals
         if not cells.whole:
-            return _importance(cells, fixed or default_rule(cells, rows))
-        chosen = fixed or default_rule(cells, weight)
-        return _frequency(Bins.from_cells(cells, chosen.group(cells)))
+            return _importance(cells, wanted or default_rule(cells, rows))
+        part_rule = wanted or default_rule(cells, weight)
+        return _frequency(Bins.from_cells(cells, part_rule.group(cells)))
 
     return tally.average(of_part)
 
@@ -247,16 +247,18 @@ def _importance(cells: Cells, rule: BinRule) -> float:
     rounding error.
     """
     first = bin_starts(cells, rule)
-    p, e, w = (np.asarray(c, dtype=np.float64) for c in (cells.score, cells.events, cells.weight))
-    w2, e2 = (
-        (w, e)
-        if cells.squares is None or cells.event_squares is None
-        else (cells.squares, cells.event_squares)
-    )
+    p = np.asarray(cells.score, dtype=np.float64)
+    e = np.asarray(cells.events, dtype=np.float64)
+    w = np.asarray(cells.weight, dtype=np.float64)
+    w2 = w
+    e2 = e
+    if cells.squares is not None and cells.event_squares is not None:
+        w2 = cells.squares
+        e2 = cells.event_squares
     u = e - w * p
     u2 = e2 * (1 - p) ** 2 + (w2 - e2) * p**2
     lead = _heaviest(w, first)
-    own_weight, own_product = _pairs_of_ties(
+    lead_weight, lead_product = _pairs_of_ties(
         *(c[lead].astype(np.float64) for c in (p, w, e, w2, e2, cells.count))
     )
     is_other = np.ones(w.size)
@@ -264,8 +266,8 @@ def _importance(cells: Cells, rule: BinRule) -> float:
     weight, weight2, excess, squares = (
         segment_sums(np.asarray(is_other * s), first) for s in (w, w2, u, u2)
     )
-    together = own_weight + 2 * w[lead] * weight + np.maximum(weight**2 - weight2, 0)
-    product = own_product + 2 * u[lead] * excess + (excess**2 - squares)
+    together = lead_weight + 2 * w[lead] * weight + np.maximum(weight**2 - weight2, 0)
+    product = lead_product + 2 * u[lead] * excess + (excess**2 - squares)
     pairs = (segment_sums(cells.count, first) >= 2) & (together > 0)
     means = np.clip(product[pairs] / together[pairs], -1, 1)  # each product is at most 1
     return float(((w[lead] + weight)[pairs] * means).sum() / w.sum())
@@ -287,10 +289,10 @@ def _pairs_of_ties(
     """
     o = w - e
     o2 = w2 - e2
-    two_events = np.maximum(e**2 - e2, 0)
-    none = np.maximum(o**2 - o2, 0)
+    both_events = np.maximum(e**2 - e2, 0)
+    no_events = np.maximum(o**2 - o2, 0)
     mixed = 2 * e * o
-    weight = two_events + none + mixed
+    weight = both_events + no_events + mixed
     resolved = (count >= 2) & (weight > count * 2.0**-51 * w**2)
-    product = (1 - p) ** 2 * two_events + p**2 * none - p * (1 - p) * mixed
+    product = (1 - p) ** 2 * both_events + p**2 * no_events - p * (1 - p) * mixed
     return np.where(resolved, weight, 0.0), np.where(resolved, product, 0.0)

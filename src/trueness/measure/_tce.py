@@ -308,14 +308,14 @@ def _refuted(k: NDArray[Any], n: NDArray[Any], score: Floats, test: str) -> Bool
 
 
 def _answer(test: Callable[..., Any], events: float, n: float, scores: Floats) -> NDArray[Any]:
-    pvalues = np.asarray(test(events, n, scores))
-    good = pvalues.shape == scores.shape and pvalues.dtype.kind in "biuf"
-    if not good or not ((pvalues >= 0) & (pvalues <= 1)).all():  # whole numbers are then 0 and 1
+    answer = np.asarray(test(events, n, scores))
+    good = answer.shape == scores.shape and answer.dtype.kind in "biuf"
+    if not good or not ((answer >= 0) & (answer <= 1)).all():  # whole numbers are then 0 and 1
         rows = f"{events:g} events in {n:g} rows and {scores.size:,} scores"
-        got = f"it returned {reprlib.repr(pvalues.tolist())} for {rows}"
+        got = f"it returned {reprlib.repr(answer.tolist())} for {rows}"
         demand = "must return a p-value between 0 and 1 for each score, or whether it is rejected"
         raise InputError("test", demand, got)
-    return pvalues
+    return answer
 
 
 def _own_rejections(answers: Sequence[NDArray[Any]], alpha: float) -> Bools:
@@ -323,16 +323,16 @@ def _own_rejections(answers: Sequence[NDArray[Any]], alpha: float) -> Bools:
 
     What may be either is refused.
     """
-    joined = np.concatenate(answers)
+    values = np.concatenate(answers)
     decided = {answer.dtype.kind != "f" for answer in answers}
-    if len(decided) > 1 or (decided == {False} and set(np.unique(joined)) == {0.0, 1.0}):
+    if len(decided) > 1 or (decided == {False} and set(np.unique(values)) == {0.0, 1.0}):
         if len(decided) > 1:
             got = "it returned both"
         else:
             got = "it returned 0.0 and 1.0 only, which may be either"
         demand = "must return p-values, as floats, or rejections, as bools or whole numbers"
         raise InputError("test", demand, got, remedy="`p <= alpha` makes rejections of p-values.")
-    return np.asarray(joined != 0 if True in decided else joined <= alpha)
+    return np.asarray(values != 0 if True in decided else values <= alpha)
 
 
 def norm_function(norm: Norm | NormFunction) -> NormFunction | None:
@@ -548,17 +548,19 @@ def _own_losses(loss: Callable[[Bin], float], cells: Cells, bins: Bins, first: A
         strict=True,
     ):
         low, high = bins.edges[b : b + 2].tolist()
-        weight, events, score, rate = (
-            float(sums[b]) for sums in (bins.weight, bins.events, bins.score, bins.rate)
+        record = Bin(
+            low_edge=low,
+            high_edge=high,
+            n=int(bins.count[b]),
+            weight=float(bins.weight[b]),
+            events=float(bins.events[b]),
+            score=float(bins.score[b]),
+            rate=float(bins.rate[b]),
+            scores=cells.score[i:j],
+            score_weights=cells.weight[i:j],
         )
-        count = int(bins.count[b])
-        inside = slice(i, j)
-        single = Bin(
-            low, high, count, weight, events, score, rate, cells.score[inside], cells.weight[inside]
-        )
-        losses.append(
-            _number(loss(single), "loss", "must return a number for every bin", f" for bin {b}")
-        )
+        demand = "must return a number for every bin"
+        losses.append(_number(loss(record), "loss", demand, f" for bin {b}"))
     return np.array(losses)
 
 
@@ -599,7 +601,7 @@ def bins_with_rejections(cells: Cells, rule: BinRule, alpha: float, test: Test) 
 
 
 def _density(score: Floats, weight: Numbers) -> tuple[Floats, Floats]:
-    """A kernel density between the smallest and the largest score, reflected at both, from a histogram of 64 bars."""
+    """A kernel density between the extreme scores, reflected at both, from 64 bars."""
     low = float(score[0])
     high = float(score[-1])
     if high - low < 1e-12:

@@ -25,7 +25,7 @@ _INTERCEPT = (
 
 
 class ValProb(dict[str, float]):
-    """The numbers by the names of rms, in its order; printed, the intercept says which one it is."""
+    """The numbers by the names of rms, in its order; printed, the intercept is explained."""
 
     def __str__(self) -> str:
         names = {"Intercept": "Intercept (beside the slope)"}
@@ -42,9 +42,9 @@ class ValProbPreset:
     measure: str = "val.prob of the R package rms"
     view: str = "labels and the probability of an event"
     conventions: str = (
-        "Dxy, C, R2, D, U, Q, Intercept and Slope leave out scores of 0 and 1; the others have all rows\n"
-        "C and Dxy truncate scores to multiples of 0.0002; D:p is not available, as in R\n"
-        "Emax, E90 and Eavg are distances to lowess(iter = 0), not to a loess curve\n"
+        "Dxy, C, R2, D, U, Q, Intercept and Slope leave out scores of 0 and 1; the others have "
+        "all rows\nC and Dxy truncate scores to multiples of 0.0002; D:p is not available, as in "
+        "R\nEmax, E90 and Eavg are distances to lowess(iter = 0), not to a loess curve\n"
         f"{_INTERCEPT}\n"
         "code: rms 6, R 4.2"
     )
@@ -63,7 +63,7 @@ class ValProbPreset:
         return "\n  ".join(lines)
 
     def __call__(self, y_true: ArrayLike, y_prob: ArrayLike, **rows: Unpack[RowOptions]) -> ValProb:
-        """The numbers by name. Options that describe rows are those of :func:`trueness.ece`, without `kind` and weights."""
+        """The numbers by name. `rows` are options of :func:`trueness.ece`, without weights."""
         for name in ("kind", "sample_weight"):
             if rows.get(name) is not None:
                 got = f"{self.name!r} takes {self.view}"
@@ -86,7 +86,10 @@ def _numbers(y: Floats, p: Floats) -> ValProb:
     inside = (p > 0) & (p < 1)
     certain = int((~inside).sum())
     if certain:
-        text = f"{certain:,} scores of exactly 0 or 1 are left out of all but Brier, Emax, E90, Eavg and S."
+        text = (
+            f"{certain:,} scores of exactly 0 or 1 are left out of all but Brier, Emax, E90, "
+            "Eavg and S."
+        )
         warn(text, CertainScoresWarning)
     events = y[inside]
     if not 0 < events.sum() < events.size:

@@ -1,4 +1,4 @@
-"""Displays of bins: bin rules side by side, and the predictions that a test on their bin rejects."""
+"""Displays of bins: rules side by side, and the predictions that a test rejects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trueness._keywords import suggests_keywords
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike, BlockIsotonic, EqualMass, Isotonic, as_rule
 from trueness._tally.tally import Tally
-from trueness._text.numbers import bin_name, rule_in_words
+from trueness._text.numbers import bin_name, count, rule_in_words
 from trueness.errors import InputError
 from trueness.plot import _canvas as canvas
 from trueness.plot._canvas import AXIS_NAMES, GREY, SECOND, set_count_ticks, set_scale, style_of
@@ -198,9 +198,9 @@ class BinsDisplay(FromEstimator):
         return cls(tables, limits=limits, scale=chosen, kind=problem.kind)._drawn(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw a panel per rule on `ax` (one matplotlib Axes per rule) or on a new figure, and return the display."""
-        count = len(self.tables)
-        self._take_axes(ax, count, size=(3.4, 4.4), columns=min(count, 4))
+        """Draw a panel per rule on `ax`, one Axes each, or on a new figure; return the display."""
+        panels = len(self.tables)
+        self._take_axes(ax, panels, size=(3.4, 4.4), columns=min(panels, 4))
         self.size_axes_ = [canvas.axes_below(panel, 0.28) for panel in self.axes_]
         for i, (name, table) in enumerate(self.tables.items()):
             edges: Floats = np.clip(np.append(table.low_edge, table.high_edge[-1]), *self.limits)
@@ -214,7 +214,7 @@ class BinsDisplay(FromEstimator):
     def _draw_rates(self, ax: Axes, name: str, table: BinTable, edges: Floats) -> None:
         ax.plot(self.limits, self.limits, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
         beyond = (table.rate < self.limits[0]) | (table.rate > self.limits[1])
-        look: Any = {"color": style_of(0).colour, "linewidth": 1.6, "zorder": 3}
+        look: dict[str, Any] = {"color": style_of(0).colour, "linewidth": 1.6, "zorder": 3}
         steps = ax.stairs(np.where(beyond, np.nan, table.rate), edges, baseline=None, **look)
         # At the frame and not joined with the others, since their distance from it is not shown.
         ax.hlines(
@@ -223,9 +223,10 @@ class BinsDisplay(FromEstimator):
         self.lines_.append(steps)
         filled = table.n[table.n > 0]
         ax.set_title(canvas.wrap_name(name, 28, 2), fontsize=10, parse_math=False)
-        few, many = (canvas.compact_count(int(n)) for n in (filled.min(), filled.max()))
-        size = f"{few} rows" if few == many else f"{few} to {many} rows"
-        text = f"{filled.size} bin{'' if filled.size == 1 else 's'}\n{size}"
+        fewest = canvas.compact_count(int(filled.min()))
+        largest = canvas.compact_count(int(filled.max()))
+        size = f"{fewest} rows" if fewest == largest else f"{fewest} to {largest} rows"
+        text = f"{count(filled.size, 'bin')}\n{size}"
         ax.text(0.04, 0.96, text, transform=ax.transAxes, va="top", fontsize=8, linespacing=1.35)
         for axis in (ax.xaxis, ax.yaxis):
             set_scale(axis, self.scale, *self.limits)
@@ -454,9 +455,8 @@ class TestReliabilityDisplay(FromEstimator):
         self._draw_sizes(self.sizes_ax_)
         self._draw_histogram(self.histogram_ax_)
         handles = [
-            one
-            for panel in (self.ax_, self.sizes_ax_)
-            for one in panel.get_legend_handles_labels()[0]
+            *self.ax_.get_legend_handles_labels()[0],
+            *self.sizes_ax_.get_legend_handles_labels()[0],
         ]
         self.ax_.legend(handles=handles, loc="upper left", fontsize=8, framealpha=0.6)
         return self
@@ -466,12 +466,11 @@ class TestReliabilityDisplay(FromEstimator):
         style = style_of(0)
         low = float(self.histogram.edges[0])
         high = float(self.histogram.edges[-1])
-        at = np.arange(len(record))
+        centres = np.arange(len(record))
         self.violins_ = []
-        look: Any = {"color": style.colour, "alpha": 0.7}
-        for i, places, half in zip(
-            at, record.places, (0.4 * density for density in record.density), strict=True
-        ):
+        look: dict[str, Any] = {"color": style.colour, "alpha": 0.7}
+        for i, places, density in zip(centres, record.places, record.density, strict=True):
+            half = 0.4 * density
             if places[-1] == places[0]:  # one score: a violin without height
                 self.violins_.append(ax.hlines(places[0], i - 0.4, i + 0.4, linewidth=4, **look))
             else:
@@ -480,35 +479,41 @@ class TestReliabilityDisplay(FromEstimator):
                 )
         self.violins_[0].set_label("predictions")
         look = {"color": SECOND, "linewidth": 2, "label": "event rate", "zorder": 3}
-        self.line_ = ax.hlines(np.clip(record.rate, low, high), at - 0.45, at + 0.45, **look)
+        self.line_ = ax.hlines(
+            np.clip(record.rate, low, high), centres - 0.45, centres + 0.45, **look
+        )
         set_scale(ax.yaxis, self.scale, low, high)
         ax.set(xlim=(-0.7, len(record) - 0.3), ylabel=AXIS_NAMES[self.kind][0])
         ax.tick_params(labelbottom=False)
         canvas.draw_grid(ax, "y")
-        how = f"{rule_in_words(record.bins)}, {record.test} test at {record.alpha:g}"
+        details = f"{rule_in_words(record.bins)}, {record.test} test at {record.alpha:g}"
         head = f"{canvas.wrap_name(self.name, 60, 2)}\n" if self.name else ""
         floor = "" if self.floor is None else f", if calibrated {self.floor:.1f} %"
         ax.set_title(
-            f"{head}TCE {record.tce:.1f} %{floor}\n{how}", fontsize=10, loc="left", parse_math=False
+            f"{head}TCE {record.tce:.1f} %{floor}\n{details}",
+            fontsize=10,
+            loc="left",
+            parse_math=False,
         )
 
     def _draw_sizes(self, ax: Axes) -> None:
         record = self.record
         last = len(self.record) - 1
-        at = np.arange(last + 1)
+        centres = np.arange(last + 1)
         kept = record.weight - record.rejected
-        ax.bar(at, kept, width=0.8, color=GREY, alpha=0.6, label="rows")
+        ax.bar(centres, kept, width=0.8, color=GREY, alpha=0.6, label="rows")
         look: dict[str, Any] = {"color": SECOND, "hatch": "//", "edgecolor": GREY, "linewidth": 0}
-        ax.bar(at, record.rejected, width=0.8, bottom=kept, label="rejected rows", **look)
-        named = at[:: -(-len(record) // _MOST_LABELS)]
+        ax.bar(centres, record.rejected, width=0.8, bottom=kept, label="rejected rows", **look)
+        named = centres[:: -(-len(record) // _MOST_LABELS)]
         names = [
             bin_name(float(record.low_edge[i]), float(record.high_edge[i]), last=i == last)
             for i in named
         ]
         ax.set_xticks(named, names)
-        ax.tick_params(
-            axis="x", rotation=90 if len(record) > 5 else 0, labelsize=7 if len(record) > 5 else 8
-        )
+        if len(record) > 5:
+            ax.tick_params(axis="x", rotation=90, labelsize=7)
+        else:
+            ax.tick_params(axis="x", rotation=0, labelsize=8)
         ax.set_ylim(0, 1.08 * float(record.weight.max()))
         set_count_ticks(ax.yaxis, 3)
         ax.set(

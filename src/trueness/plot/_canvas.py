@@ -1,4 +1,4 @@
-"""Figures, axes, colours that work in print and on dark pages, scales, legends and labels of all displays."""
+"""Figures, axes, colours, scales, legends and labels of all displays."""
 
 from __future__ import annotations
 
@@ -124,11 +124,11 @@ class Display(ABC):
     def _take_axes(self, ax: Any, count: int = 1, **figure: Any) -> bool:
         """Take the panels of the caller, or of a new figure; return whether it is new."""
         self._close_replaced()
-        self.axes_, own = axes_for(type(self).__name__, ax, count, **figure)
+        self.axes_, is_new = axes_for(type(self).__name__, ax, count, **figure)
         self.ax_ = self.axes_[0]
         self.figure_ = self.axes_[0].figure
         self.lines_ = []
-        return own
+        return is_new
 
     def _repr_html_(self) -> str:
         """The picture and, in words, what it shows.
@@ -146,7 +146,10 @@ class Display(ABC):
             return f"<p>{words}</p>"
         data, width = picture
         source = f"data:image/png;base64,{b64encode(data).decode('ascii')}"
-        return f'<figure><img width="{width}" alt="{words}" src="{source}"><figcaption>{words}</figcaption></figure>'
+        return (
+            f'<figure><img width="{width}" alt="{words}" '
+            f'src="{source}"><figcaption>{words}</figcaption></figure>'
+        )
 
     def _png(self) -> tuple[bytes, int] | None:
         """The picture as PNG, and its width in pixels of a page.
@@ -179,7 +182,7 @@ def _records(value: Any) -> list[Record]:
         several = value
     else:
         several = ()
-    return [record for one in several for record in _records(one)]
+    return [record for entry in several for record in _records(entry)]
 
 
 def require_matplotlib(display: str) -> None:
@@ -194,7 +197,7 @@ def require_matplotlib(display: str) -> None:
 def _margins(
     width: float, height: float, columns: int, rows: int, bottom: float
 ) -> dict[str, float]:
-    """Room for names and numbers around many panels, given in inches, as matplotlib's grid options."""
+    """Room for names and numbers around many panels, in inches, as options of a grid."""
     left = 0.8
     right = 0.15
     top = 0.4
@@ -262,14 +265,18 @@ def draw_legend(
     columns: int = 1,
     **inside: Any,
 ) -> None:
-    """A legend with every name literally, below the axes, if `outside`, or inside them with the options `inside`."""
+    """A legend with every name literally, below the axes or inside them."""
     below: dict[str, Any] = {
         "loc": "outside lower center",
         "ncols": columns,
         "fontsize": 9,
         "frameon": False,
     }
-    where, look = (figure_of(ax), below) if outside else (ax, {"fontsize": 8, **inside})
+    where: Any = ax
+    look = {"fontsize": 8, **inside}
+    if outside:
+        where = figure_of(ax)
+        look = below
     # matplotlib leaves out names with a leading underscore, so names are set after the legend is
     # made.
     legend = where.legend(
@@ -343,11 +350,13 @@ def set_scale(axis: Any, scale: Scale, low: float, high: float) -> None:
         return
     getattr(axis.axes, f"set_{axis.axis_name}scale")(scale)
     axis.axes.set(**{f"{axis.axis_name}lim": (low, high)})
-    ticks = (
-        np.concatenate([_TICKS, 1 - _TICKS[1:13]]) if scale == "logit" else np.append(_TICKS[1:], 1)
-    )
-    # Near 1 the distance from 1 decides.
-    below_top = (1 - ticks >= 0.999 * (1 - high)) if high < 1 else ticks <= high * 1.001
+    if scale == "logit":
+        ticks = np.concatenate([_TICKS, 1 - _TICKS[1:13]])
+    else:
+        ticks = np.append(_TICKS[1:], 1)
+    below_top = ticks <= high * 1.001
+    if high < 1:  # near 1 the distance from 1 decides
+        below_top = 1 - ticks >= 0.999 * (1 - high)
     inside = np.unique(ticks[(ticks >= low * 0.999) & below_top])
     axis.set_major_locator(FixedLocator(_with_room(axis, list(inside), percent_tick)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: percent_tick(value)))
@@ -358,11 +367,15 @@ def _with_room(axis: Any, ticks: list[float], label: Callable[[float], str]) -> 
     """Every tick, or every second, third, …, so that the labels do not touch."""
     box = axis.axes.get_window_extent()
     dots = figure_of(axis.axes).dpi
-    room = (
-        0.08 * max(map(len, map(label, ticks)), default=1) + 0.1 if axis.axis_name == "x" else 0.3
-    )
-    most = max(2, min(8, int((box.width if axis.axis_name == "x" else box.height) / dots / room)))
-    return ticks[:: max(1, -(-len(ticks) // most))]
+    # Inches of the axis, and those that a label needs.
+    if axis.axis_name == "x":
+        length = box.width / dots
+        room = 0.08 * max(map(len, map(label, ticks)), default=1) + 0.1
+    else:
+        length = box.height / dots
+        room = 0.3
+    tick_limit = max(2, min(8, int(length / room)))
+    return ticks[:: max(1, -(-len(ticks) // tick_limit))]
 
 
 def set_count_ticks(axis: Any, most: int) -> None:
@@ -391,7 +404,7 @@ def wrap_name(name: str, width: int = 44, lines: int = 3) -> str:
 def _covered(
     ax: Axes, points: _Points, corners: Sequence[_Place], text: _Place
 ) -> dict[_Place, float]:
-    """The share of the points of each set that a text in each corner would cover, added over the sets.
+    """The share of each set of points that a text in each corner would cover, added over sets.
 
     Corners and the size of the text are in shares of the axes.
     """
@@ -428,16 +441,6 @@ def write_in_corner(
         corner = min(corners, key=covered.__getitem__)
         free = text == texts[0] or covered[corner] == 0
         if free and share[0] <= _MOST_COVERED[0] and share[1] <= _MOST_COVERED[1]:
-            sides: Any = {
-                "ha": "right" if corner[0] > 0.5 else "left",
-                "va": "top" if corner[1] > 0.5 else "bottom",
-            }
-            look: Any = {
-                "fontsize": letters,
-                "linespacing": 1.35,
-                "parse_math": False,
-                "bbox": ground_of(ax),
-            }
             # Measuring a text inside the axes for the layout takes time.
             return ax.text(
                 corner[0],
@@ -446,8 +449,12 @@ def write_in_corner(
                 transform=ax.transAxes,
                 zorder=2.2,
                 in_layout=False,
-                **sides,
-                **look,
+                ha="right" if corner[0] > 0.5 else "left",
+                va="top" if corner[1] > 0.5 else "bottom",
+                fontsize=letters,
+                linespacing=1.35,
+                parse_math=False,
+                bbox=ground_of(ax),
             )
     return None
 
@@ -472,7 +479,8 @@ def _share_of(ax: Axes, text: str, size: float) -> _Place:
 def probability(value: float) -> str:
     """A probability as a short tick label, near 1 by its distance from 1.
 
-    >>> [probability(value) for value in (0.0, 1e-5, 0.25, 0.9, 0.9999, 0.9983, 1 - 2e-5, 1 - 1e-12, 1.0)]
+    >>> values = (0.0, 1e-5, 0.25, 0.9, 0.9999, 0.9983, 1 - 2e-5, 1 - 1e-12, 1.0)
+    >>> [probability(value) for value in values]
     ['0', '1e-05', '0.25', '0.9', '0.9999', '0.998', '1−2e-5', '1−1e-12', '1']
     """
     rest = 1 - value
@@ -487,22 +495,26 @@ def probability(value: float) -> str:
 def band_sentence(band: Bands | CurveBand) -> str:
     """What a band is."""
     level = level_percent(band.level)
-    curve = isinstance(band, CurveBand)
-    calibrated = f"if the scores were calibrated, {{}} would lie inside {level} of the time"
-    each, whole = (
-        ("each point of the curve", "the whole curve") if curve else ("each point", "all points")
-    )
-    return {
-        "monotone": f"{level} confidence band, if the event probability rises with the score",
-        "pointwise": f"{level} confidence band, pointwise"
-        if curve
-        else f"{level} interval of each rate",
-        "simultaneous": f"{level} confidence band for {whole}"
-        if curve
-        else f"{level} intervals of all rates jointly",
-        "simultaneous-consistency": calibrated.format(whole),
-        "consistency": f"pointwise: {calibrated.format(each)}",
-    }[band.band]
+    if isinstance(band, CurveBand):
+        point = "each point of the curve"
+        whole = "the whole curve"
+        sentences = {
+            "monotone": f"{level} confidence band, if the event probability rises with the score",
+            "pointwise": f"{level} confidence band, pointwise",
+            "simultaneous": f"{level} confidence band for {whole}",
+        }
+    else:
+        point = "each point"
+        whole = "all points"
+        sentences = {
+            "pointwise": f"{level} interval of each rate",
+            "simultaneous": f"{level} intervals of all rates jointly",
+        }
+    if band.band in sentences:
+        return sentences[band.band]
+    if band.band == "consistency":
+        return f"pointwise: if the scores were calibrated, {point} would lie inside {level} of the time"
+    return f"if the scores were calibrated, {whole} would lie inside {level} of the time"
 
 
 def panel_title(record: Reliability) -> str:
@@ -514,7 +526,7 @@ def panel_title(record: Reliability) -> str:
 
 
 def number_lines(record: Reliability, *, brief: bool = False) -> list[str]:
-    """The measure, its noise floor, the interval and the number of rows, as far as they are known."""
+    """The measure, its noise floor, the interval and the number of rows, if known."""
     if record.n == 0:
         return ["no rows"]
     floor = record.floor
@@ -524,30 +536,31 @@ def number_lines(record: Reliability, *, brief: bool = False) -> list[str]:
             return [value, f"floor {short(floor.mean)}"]
         return [value]
     lines = _measure_lines(record)
-    of = "" if record.decomposition is None else f" of {record.measure}"
+    measure = "" if record.decomposition is None else f" of {record.measure}"
     if floor is not None:
         assert floor.pvalue is not None
-        least = 1 / (floor.resamples + 1)
-        p = f"p ≤ {least:.2g}" if floor.pvalue <= least * 1.001 else f"p = {floor.pvalue:.2g}"
-        lines.append(f"noise floor{of} {short(floor.mean)}, {p}")
+        smallest = 1 / (floor.resamples + 1)
+        p = f"p ≤ {smallest:.2g}" if floor.pvalue <= smallest * 1.001 else f"p = {floor.pvalue:.2g}"
+        lines.append(f"noise floor{measure} {short(floor.mean)}, {p}")
     if record.interval is not None:
         level = level_percent(record.interval.level)
         ends = confidence_set(record.interval, short)
         lines.append(f"l2 error {short(record.interval.estimate)}, {level} {ends}")
-    left_out = record.n - int(record.curve.n.sum()) if record.curve.method == "spline" else 0
-    return [
-        *lines,
-        f"n = {record.n:,}",
-        *([f"without {left_out:,} scores of 0 or 1"] if left_out else []),
-    ]
+    lines.append(f"n = {record.n:,}")
+    left_out = record.n - int(record.curve.n.sum())
+    if record.curve.method == "spline" and left_out:
+        lines.append(f"without {left_out:,} scores of 0 or 1")
+    return lines
 
 
 def _measure_lines(record: Reliability) -> list[str]:
     d = record.decomposition
-    found = record.estimate
+    estimate = record.estimate
     limits = ""
-    if found is not None and found.bounded:
-        limits = f", {level_percent(found.level)} [{short(found.low)}, {short(found.high)}]"
+    if estimate is not None and estimate.bounded:
+        limits = (
+            f", {level_percent(estimate.level)} [{short(estimate.low)}, {short(estimate.high)}]"
+        )
     if d is not None:
         mcb, dsc, unc = (short(x) for x in (d.miscalibration, d.discrimination, d.uncertainty))
         return [f"Brier score {short(d.score)}{limits} =", f"MCB {mcb} − DSC {dsc} + UNC {unc}"]

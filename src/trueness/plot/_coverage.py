@@ -79,19 +79,19 @@ class CoverageDisplay(canvas.Display):
         from trueness._assess.assessment import assess
 
         models = {events.words: events} if isinstance(events, Events) else dict(events)
-        found = {}
-        for name, one in models.items():
-            covered = assess(one, cluster=cluster, level=level).coverage
+        coverages = {}
+        for name, stated in models.items():
+            covered = assess(stated, cluster=cluster, level=level).coverage
             if covered is None:
                 demand = "must be intervals or quantiles"
-                raise InputError("events", demand, f"got {one!r}")
-            found[name] = covered
-        return cls(found)._drawn(ax)
+                raise InputError("events", demand, f"got {stated!r}")
+            coverages[name] = covered
+        return cls(coverages)._drawn(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the coverage on `ax` or on a new figure, and return the display."""
         texts = [canvas.wrap_name(name, 60) for name in self.coverages]
-        own = self._take_axes(ax, size=(5.2, 4.9 + canvas.legend_height(texts)))
+        is_new = self._take_axes(ax, size=(5.2, 4.9 + canvas.legend_height(texts)))
         panel = self.ax_
         panel.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         for i, covered in enumerate(self.coverages.values()):
@@ -99,7 +99,7 @@ class CoverageDisplay(canvas.Display):
         self.line_ = self.lines_[0]
         first = next(iter(self.coverages.values()))
         ends = np.concatenate(
-            [[one.low.min(), one.stated.min()] for one in self.coverages.values()]
+            [[covered.low.min(), covered.stated.min()] for covered in self.coverages.values()]
         )
         # Intervals state high levels only: the rest of the square would be empty.
         start = 0.0 if first.stated.size > 1 else max(0.0, np.floor(10 * ends.min() - 1) / 10)
@@ -114,7 +114,7 @@ class CoverageDisplay(canvas.Display):
         panel.set_aspect("equal")
         canvas.draw_grid(panel)
         if len(texts) > 1:
-            canvas.draw_legend(panel, self.lines_, texts, outside=own)
+            canvas.draw_legend(panel, self.lines_, texts, outside=is_new)
         else:
             panel.set_title(texts[0], fontsize=10)
             text = f"n = {first.n:,}"
@@ -214,11 +214,11 @@ class LevelHistogramDisplay(canvas.Display):
         """Draw the histogram on `ax` or on a new figure, and return the display."""
         self._take_axes(ax, size=(5.8, 4.0))
         panel = self.ax_
-        found = self.histogram
-        width = found.high_level - found.low_level
+        histogram = self.histogram
+        width = histogram.high_level - histogram.low_level
         self.bars_ = panel.bar(
-            found.low_level,
-            found.density,
+            histogram.low_level,
+            histogram.density,
             width=width,
             align="edge",
             color=style_of(0).colour,
@@ -227,28 +227,31 @@ class LevelHistogramDisplay(canvas.Display):
             linewidth=0.8,
             zorder=2,
         )
-        edges = np.append(found.low_level, 1.0)
-        if not np.isnan(found.low).all():
-            low, high = (np.append(end, end[-1]) for end in (found.low, found.high))
+        edges = np.append(histogram.low_level, 1.0)
+        if not np.isnan(histogram.low).all():
+            low, high = (np.append(end, end[-1]) for end in (histogram.low, histogram.high))
             panel.fill_between(
                 edges, low, high, step="post", color=GREY, alpha=0.3, linewidth=0, zorder=3
             )
         self.lines_ = [panel.axhline(1, color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=4)]
         self.line_ = self.lines_[0]
         top = max(
-            1.2, float(np.nanmax([found.density.max(), *found.high[np.isfinite(found.high)]]))
+            1.2,
+            float(
+                np.nanmax([histogram.density.max(), *histogram.high[np.isfinite(histogram.high)]])
+            ),
         )
-        level = level_percent(found.level)
+        level = level_percent(histogram.level)
         panel.set(
             xlim=(0, 1),
             ylim=(0, 1.12 * top),
             xlabel="level of the outcome among the quantiles",
             ylabel="share / stated share",
         )
-        if np.isnan(found.low).all():
+        if np.isnan(histogram.low).all():
             band = "no limits: rows may depend on each other"
         else:
             band = f"grey: all bars end here in {level} of data sets, if what is stated holds"
-        panel.set_title(f"{found.words}, n = {found.n:,}\n{band}", fontsize=9)
+        panel.set_title(f"{histogram.words}, n = {histogram.n:,}\n{band}", fontsize=9)
         canvas.draw_grid(panel, "y")
         return self

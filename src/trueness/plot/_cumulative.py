@@ -163,7 +163,7 @@ class CumulativeDisplay(FromEstimator):
             f"{canvas.wrap_name(name, 60)}: KS {_test_text(walk.ks)}"
             for name, walk in self.walks.items()
         ]
-        own = self._take_axes(ax, size=(6.4, 4.6 + canvas.legend_height(texts)))
+        is_new = self._take_axes(ax, size=(6.4, 4.6 + canvas.legend_height(texts)))
         panel = self.ax_
         alone = len(self.walks) == 1
         walks = list(self.walks.values())
@@ -190,7 +190,7 @@ class CumulativeDisplay(FromEstimator):
         if alone:
             self._write_numbers(panel, name, walk)
         else:
-            canvas.draw_legend(panel, self.lines_, texts, outside=own)
+            canvas.draw_legend(panel, self.lines_, texts, outside=is_new)
         return self
 
     def _draw_band(self, ax: Axes, walk: Walk) -> None:
@@ -201,7 +201,7 @@ class CumulativeDisplay(FromEstimator):
             ax.axhline(end, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
 
     def _write_numbers(self, ax: Axes, name: str, walk: Walk) -> None:
-        """The range of the walk, the scores at the shares of rows on a second axis, and the tests."""
+        """The range of the walk, the scores on a second axis, and the tests."""
         low = float(walk.height.min())
         high = float(walk.height.max())
         look = {
@@ -222,9 +222,11 @@ class CumulativeDisplay(FromEstimator):
             zorder=4,
         )
         top = ax.secondary_xaxis("top")
-        at = np.linspace(0, 1, 6)
-        place = np.clip(np.searchsorted(walk.share, at), 0, walk.share.size - 1)
-        top.set_xticks(list(at), [canvas.probability(float(score)) for score in walk.score[place]])
+        shares = np.linspace(0, 1, 6)
+        place = np.clip(np.searchsorted(walk.share, shares), 0, walk.share.size - 1)
+        top.set_xticks(
+            list(shares), [canvas.probability(float(score)) for score in walk.score[place]]
+        )
         top.tick_params(labelsize=8)
         top.set_xlabel("score", fontsize=9)
         tests = [

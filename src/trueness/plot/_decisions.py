@@ -1,4 +1,4 @@
-"""Decisions: net benefit against the threshold, and the risk of the answers that are accepted against their share."""
+"""Decisions: net benefit against the threshold, and risk against coverage."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _CurvesDisplay(FromEstimator):
     def from_predictions(
         cls, y_true: Any, y_prob: Any = None, *, ax: Any = None, **options: Any
     ) -> Self:
-        """The curves, with the arguments of :func:`trueness.net_benefit` or :func:`trueness.risk_coverage`."""
+        """The curves of :func:`trueness.net_benefit` or :func:`trueness.risk_coverage`."""
         from trueness import infer
 
         return cls(getattr(infer, cls._ask)(y_true, y_prob, **options))._drawn(ax)
@@ -37,7 +37,7 @@ class _CurvesDisplay(FromEstimator):
         self, ax: Any, texts: list[str], curves: list[tuple[Any, Any]], rules: tuple[Any, ...] = ()
     ) -> None:
         """The curves of models, then those of other rules in grey, with these dashes."""
-        own = self._take_axes(ax, size=(5.8, 4.2 + legend_height(texts)))
+        is_new = self._take_axes(ax, size=(5.8, 4.2 + legend_height(texts)))
         for i, (x, y) in enumerate(curves):
             rule = i - len(curves) + len(rules)
             colour, dashes = (
@@ -48,7 +48,7 @@ class _CurvesDisplay(FromEstimator):
             )
         self.line_ = self.lines_[0]
         draw_grid(self.ax_)
-        draw_legend(self.ax_, self.lines_, texts, outside=own, framealpha=0.6)
+        draw_legend(self.ax_, self.lines_, texts, outside=is_new, framealpha=0.6)
 
 
 class NetBenefitDisplay(_CurvesDisplay):
@@ -72,39 +72,42 @@ class NetBenefitDisplay(_CurvesDisplay):
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curves on `ax` or on a new figure, and return the display."""
-        b = self.found
-        t = self.found.threshold
-        treat_all = self.found.treat_all
-        value, *ends = map(by_model, (b.value, b.low, b.high, b.band_low, b.band_high))
+        benefit = self.found
+        t = benefit.threshold
+        treat_all = benefit.treat_all
+        value = by_model(benefit.value)
         texts = [wrap_name(name, 40) if name else "decisions by the score" for name in value]
         curves = [(t, y) for y in (*value.values(), treat_all, np.zeros(t.size))]
         self._draw(ax, [*texts, "treat all", "treat none"], curves, ((0, (4, 2)), "-"))
         for name, line in zip(value, self.lines_, strict=False):
-            low, high, lower, upper = (one[name] for one in ends)
-            bands = [
-                (lower, low, 0.17),
-                (high, upper, 0.17),
-                (low, high, 0.31),
-            ]  # none on another: a colour for each
-            for a, b, alpha in bands if len(value) == 1 else [(lower, upper, 0.17)]:
-                self.ax_.fill_between(t, a, b, color=line.get_color(), alpha=alpha, linewidth=0)
-        top = max(*(one.max() for one in value.values()), float(treat_all[0]))
-        unit = top if top > 0 else -5 * min(one.min() for one in value.values())
+            lower = by_model(benefit.band_low)[name]
+            upper = by_model(benefit.band_high)[name]
+            bands = [(lower, upper, 0.17)]
+            if len(value) == 1:  # no band lies on another: each has a colour of its own
+                low = by_model(benefit.low)[name]
+                high = by_model(benefit.high)[name]
+                bands = [(lower, low, 0.17), (high, upper, 0.17), (low, high, 0.31)]
+            for bottom, top, alpha in bands:
+                self.ax_.fill_between(
+                    t, bottom, top, color=line.get_color(), alpha=alpha, linewidth=0
+                )
+        highest = max(*(y.max() for y in value.values()), float(treat_all[0]))
+        if highest > 0:
+            self.ax_.set_ylim(-0.25 * highest, 1.2 * highest)
+        else:
+            unit = -5 * min(y.min() for y in value.values())
+            self.ax_.set_ylim(-0.25 * unit, unit / 8)
         # Beyond the last treated row there is nothing to see.
-        last = max(
-            int(np.flatnonzero(one).max(initial=0)) for one in (*value.values(), treat_all > 0)
-        )
+        last = max(int(np.flatnonzero(y).max(initial=0)) for y in (*value.values(), treat_all > 0))
         end = min(last + 1 + last // 10, t.size - 1)
-        self.ax_.set(
-            xlim=(t[0], t[end]) if end else None,
-            ylim=(-0.25 * unit, 1.2 * top if top > 0 else unit / 8),
-        )
+        if end:
+            self.ax_.set_xlim(t[0], t[end])
         self.ax_.set(xlabel="threshold", ylabel="net benefit per row")
         return self
 
 
 class RiskCoverageDisplay(_CurvesDisplay):
-    """Risk against coverage: the share of errors among the most confident rows, against their share of all rows.
+    """Risk against coverage: the share of errors among the most confident rows.
 
     Parameters
     ----------

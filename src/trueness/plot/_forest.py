@@ -180,7 +180,10 @@ class IntervalDisplay(FromEstimator):
         for group, models in groups.items():
             for problem in problems(models, classes):
                 if not problem.cells.whole:
-                    other = "`ece_interval(…, weight_type='importance')`, drawn by `IntervalDisplay({name: interval})`"
+                    other = (
+                        "`ece_interval(…, weight_type='importance')`, drawn by "
+                        "`IntervalDisplay({name: interval})`"
+                    )
                     raise must_count("`IntervalDisplay.from_predictions`", other)
                 words = [
                     problem.name,
@@ -205,17 +208,16 @@ class IntervalDisplay(FromEstimator):
         names = list(self.intervals)
         sets = list(self.intervals.values())
         self._take_axes(ax, size=(7.2, 1.1 + 0.34 * len(names)))
-        estimate, low, high = (
-            np.array([getattr(f, c) for f in sets]) for c in ("estimate", "low", "high")
-        )
+        estimate, low, high = np.array([(s.estimate, s.low, s.high) for s in sets]).T
         colour = style_of(0).colour
-        texts = [
-            f"{short_number(one.estimate)}  {confidence_set(one, short_number)}" for one in sets
-        ]
-        self.line_ = _draw_forest(
-            self.ax_, names, estimate, low, high, [colour] * len(names), texts if numbers else []
-        )
-        zero = np.flatnonzero([f.includes_zero for f in sets])
+        texts = []
+        if numbers:
+            for interval in sets:
+                limits = confidence_set(interval, short_number)
+                texts.append(f"{short_number(interval.estimate)}  {limits}")
+        colours = [colour] * len(names)
+        self.line_ = _draw_forest(self.ax_, names, estimate, low, high, colours, texts)
+        zero = np.flatnonzero([interval.includes_zero for interval in sets])
         self.ax_.scatter(
             np.zeros(zero.size),
             zero,
@@ -225,12 +227,11 @@ class IntervalDisplay(FromEstimator):
             zorder=4,
             clip_on=False,
         )
-        least = min(0.0, float(low.min()), float(estimate.min()))
-        most = max(float(high.max()), float(estimate.max()), 1e-6)
-        what = f"{'squared ' * sets[0].squared}typical error, {level_percent(sets[0].level)} confidence set"
-        self.ax_.set(
-            xlim=(least - 0.02 * (most - least), most + 0.04 * (most - least)), xlabel=what
-        )
+        start = min(0.0, float(low.min()), float(estimate.min()))
+        end = max(float(high.max()), float(estimate.max()), 1e-6)
+        error = "squared typical error" if sets[0].squared else "typical error"
+        self.ax_.set_xlim(start - 0.02 * (end - start), end + 0.04 * (end - start))
+        self.ax_.set_xlabel(f"{error}, {level_percent(sets[0].level)} confidence set")
         return self
 
 
@@ -249,27 +250,29 @@ def _draw_forest(
 
     Return the lines.
     """
-    at = np.arange(len(names))
-    lines = ax.hlines(at, low, high, color=colours, linewidth=2.2, zorder=3)
+    places = np.arange(len(names))
+    lines = ax.hlines(places, low, high, color=colours, linewidth=2.2, zorder=3)
     ax.scatter(
         estimate,
-        at,
+        places,
         s=34,
         facecolors=colours if faces is None else faces,
         edgecolors=colours,
         zorder=4,
     )
     ax.axvline(ideal, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
-    ax.set_yticks(at, [wrap_name(name, 36, 2) for name in names], fontsize=9, parse_math=False)
+    ax.set_yticks(places, [wrap_name(name, 36, 2) for name in names], fontsize=9, parse_math=False)
     ax.set_ylim(len(names) - 0.5, -0.5)
     draw_grid(ax, "x")
     for i, text in enumerate(texts):
-        look: dict[str, Any] = {
-            "xycoords": ("axes fraction", "data"),
-            "va": "center",
-            "annotation_clip": False,
-        }
-        ax.annotate(text, (1.02, i), fontsize=8, **look)
+        ax.annotate(
+            text,
+            (1.02, i),
+            xycoords=("axes fraction", "data"),
+            va="center",
+            annotation_clip=False,
+            fontsize=8,
+        )
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return lines
@@ -280,21 +283,26 @@ def _group_tallies(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> dict[
     if isinstance(y_true, Tally | Mapping):
         remedy = "Pass a mapping of group names to tallies instead."
         raise InputError("by", "needs rows", "a Tally has none", remedy=remedy)
-    groups_of_rows, *others = read_by(
+    groups_of_rows, *rest = read_by(
         by, y_true, np.ones(column(y_true, "y_true").values.shape[0], dtype=bool)
     )
-    if others:
-        raise InputError("by", "must be one column", f"got {1 + len(others)}")
-    several = isinstance(y_prob, Mapping)
+    if rest:
+        raise InputError("by", "must be one column", f"got {1 + len(rest)}")
+    scores_of = y_prob if isinstance(y_prob, Mapping) else {"": y_prob}
     groups: dict[str, dict[str, Tally]] = {name: {} for name in groups_of_rows.values}
-    for model, scores in (y_prob if several else {"": y_prob}).items():
+    for model, scores in scores_of.items():
         sample, kind = sample_and_kind(y_true, scores, rows)
-        column_of_rows = groups_of_rows if sample.rows is None else groups_of_rows.at(sample.rows)
+        column_of_rows = groups_of_rows
+        if sample.rows is not None:
+            column_of_rows = groups_of_rows.at(sample.rows)
         for i, name in enumerate(column_of_rows.values):
-            own = np.flatnonzero(column_of_rows.code == i)
-            part = sample.at(own, None if sample.w is None else sample.w[own])
-            groups[name][model] = tally_of(part, kind)
-    return {name: models if several else models[""] for name, models in groups.items() if models}
+            inside = np.flatnonzero(column_of_rows.code == i)
+            weights = None if sample.w is None else sample.w[inside]
+            groups[name][model] = tally_of(sample.at(inside, weights), kind)
+    filled = {name: models for name, models in groups.items() if models}
+    if isinstance(y_prob, Mapping):
+        return filled
+    return {name: models[""] for name, models in filled.items()}
 
 
 class SegmentsDisplay(Display):
@@ -321,7 +329,8 @@ class SegmentsDisplay(Display):
     >>> import numpy as np
     >>> import trueness as tn
     >>> d = tn.simulate.demo(1_000)
-    >>> display = tn.plot.SegmentsDisplay.from_predictions(d.y_true, d.y_prob, by=np.arange(1_000) % 4, seed=0)
+    >>> display = tn.plot.SegmentsDisplay.from_predictions(d.y_true, d.y_prob,
+    ...     by=np.arange(1_000) % 4, seed=0)
     >>> len(display.segments)
     4
     """
@@ -373,20 +382,24 @@ class SegmentsDisplay(Display):
         numbers : bool, default True
             Whether to write gaps and limits on the right.
         """
-        found = self.segments
-        shown = found.shown[: checked_whole(most, "most")]
-        names = [visible(found.names[i]) for i in shown]
+        segments = self.segments
+        shown = segments.shown[: checked_whole(most, "most")]
+        names = [visible(segments.names[i]) for i in shown]
         self._take_axes(ax, size=(7.2, 1.1 + 0.34 * len(names)))
-        gap, low, high = (one[shown] for one in (found.gap, found.gap_low, found.gap_high))
-        colours = np.where(found.flagged[shown], SECOND, style_of(0).colour)
-        texts = [f"{a:+.3f}  [{b:+.3f}, {c:+.3f}]" for a, b, c in zip(gap, low, high, strict=True)]
-        faces = np.where(found.differs[shown] | ~found.flagged[shown], colours, "none").tolist()
-        self.line_ = _draw_forest(
-            self.ax_, names, gap, low, high, colours.tolist(), texts if numbers else [], faces
-        )
-        self.ax_.axvline(found.overall_gap, color=GREY, linewidth=1, linestyle=":")
+        gap = segments.gap[shown]
+        low = segments.gap_low[shown]
+        high = segments.gap_high[shown]
+        colours = np.where(segments.flagged[shown], SECOND, style_of(0).colour)
+        texts = []
+        if numbers:
+            limits = zip(gap, low, high, strict=True)
+            texts = [f"{value:+.3f}  [{a:+.3f}, {b:+.3f}]" for value, a, b in limits]
+        is_filled = segments.differs[shown] | ~segments.flagged[shown]
+        faces = np.where(is_filled, colours, "none").tolist()
+        self.line_ = _draw_forest(self.ax_, names, gap, low, high, colours.tolist(), texts, faces)
+        self.ax_.axvline(segments.overall_gap, color=GREY, linewidth=1, linestyle=":")
         self.ax_.set_xlabel(
-            f"event rate − mean score, {level_percent(found.level)} limits for all together"
+            f"event rate − mean score, {level_percent(segments.level)} limits for all together"
         )
         return self
 
@@ -397,7 +410,7 @@ _NEW_CENTRE = "a new centre, at least"
 
 
 class CentresDisplay(Display):
-    """Forest plot: observed/expected events of each centre, their mean, and the range of a new centre.
+    """Forest plot: observed/expected events of each centre, of all, and of a new centre.
 
     Limits are those of each centre by itself. The lines below the centres are orange: the mean over
     centres, and the range in which the true ratio of a new centre lies.
@@ -419,7 +432,8 @@ class CentresDisplay(Display):
     >>> import numpy as np
     >>> import trueness as tn
     >>> d = tn.simulate.demo(1_000)
-    >>> display = tn.plot.CentresDisplay.from_predictions(d.y_true, d.y_prob, by=np.arange(1_000) % 4)
+    >>> display = tn.plot.CentresDisplay.from_predictions(d.y_true, d.y_prob,
+    ...     by=np.arange(1_000) % 4)
     >>> len(display.centres)
     4
     """
@@ -459,7 +473,9 @@ class CentresDisplay(Display):
         most = checked_whole(most, "most")
         by_size = sorted(self.centres, key=lambda centre: -centre.n)[:most]
         shown = [centre for centre in self.centres if centre in by_size]
-        lines = [(one.centre, one.ratio, one.ratio_low, one.ratio_high) for one in shown]
+        lines = [
+            (centre.centre, centre.ratio, centre.ratio_low, centre.ratio_high) for centre in shown
+        ]
         spread = self.centres.heterogeneity.get("observed_expected")
         if spread is not None:
             lines.append(("mean of the centres", spread.mean, spread.low, spread.high))
@@ -468,14 +484,13 @@ class CentresDisplay(Display):
         names = [visible(line[0]) for line in lines]
         estimate, low, high = np.array([line[1:] for line in lines]).T
         colours = [style_of(0).colour] * len(shown) + [SECOND] * (len(lines) - len(shown))
-        texts = [
-            f"{_ratio_text(value)}  [{_ratio_text(a)}, {_ratio_text(b)}]".strip()
-            for value, a, b in zip(estimate, low, high, strict=True)
-        ]
+        texts = []
+        if numbers:
+            for value, a, b in zip(estimate, low, high, strict=True):
+                limits = f"[{_ratio_text(a)}, {_ratio_text(b)}]"
+                texts.append(f"{_ratio_text(value)}  {limits}".strip())
         self._take_axes(ax, size=(7.2, 1.1 + 0.34 * len(names)))
-        self.line_ = _draw_forest(
-            self.ax_, names, estimate, low, high, colours, texts if numbers else [], ideal=1
-        )
+        self.line_ = _draw_forest(self.ax_, names, estimate, low, high, colours, texts, ideal=1)
         finite = estimate[np.isfinite(estimate)]
         largest = max(1.0, float(finite.max(initial=1.0)))
         reached = float(high[np.isfinite(high)].max(initial=1.0))

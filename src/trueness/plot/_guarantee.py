@@ -1,4 +1,4 @@
-"""The guarantee of histogram binning by the number of bins, and validity: which share of predictions is near enough."""
+"""The guarantee of histogram binning by the number of bins, and validity curves."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MOST_POINTS = 10_000
 
 
 class GuaranteeDisplay(Display):
-    """ε of histogram binning against the number of bins, one line per number of rows, with the chosen bins marked.
+    """ε of histogram binning against the number of bins, one line per number of rows.
 
     Parameters
     ----------
@@ -69,7 +69,8 @@ class GuaranteeDisplay(Display):
     >>> from trueness.plot import GuaranteeDisplay
     >>> from trueness.results import GuaranteePlan
     >>> n, bins, epsilon = np.array([2900]), np.array([5, 10]), np.array([[0.0632, 0.0957]])
-    >>> plan = GuaranteePlan(n, bins, epsilon, np.array([10]), 0.1, "conditional", "umd", "hoeffding")
+    >>> plan = GuaranteePlan(n, bins, epsilon, np.array([10]), 0.1, "conditional", "umd",
+    ...     "hoeffding")
     >>> GuaranteeDisplay(plan).plan.chosen_epsilon(0)
     0.0957
     """
@@ -124,17 +125,20 @@ class GuaranteeDisplay(Display):
         rows = _checked_sizes(n, "n", 4)
         bins = _checked_sizes(n_bins, "n_bins", 1)
         if rows.size * bins.size > _MOST_POINTS:
-            demand = f"must have at most {_MOST_POINTS // rows.size:,} values for {rows.size:,} numbers of rows"
+            demand = (
+                f"must have at most {_MOST_POINTS // rows.size:,} values for {rows.size:,} "
+                "numbers of rows"
+            )
             raise InputError("n_bins", demand, f"got {bins.size:,}")
         if chosen is not None and wanted is not None:
             raise InputError(
                 "", "`chosen` and `wanted` both choose the bins to mark", remedy="Leave one out."
             )
-        found = [
-            [lower.epsilon(int(r), int(b), **options) if r >= 2 * b else np.nan for b in bins]
-            for r in rows
-        ]
-        epsilon = np.array(found)
+        epsilon = np.full((rows.size, bins.size), np.nan)
+        for i, n_rows in enumerate(rows.tolist()):
+            for j, size in enumerate(bins.tolist()):
+                if n_rows >= 2 * size:
+                    epsilon[i, j] = lower.epsilon(n_rows, size, **options)
         marked = _marked_bins(rows, bins, epsilon, chosen, wanted)
         plan = GuaranteePlan(rows, bins, epsilon, marked, alpha, kind, scheme, bound)
         return cls(plan)._drawn(ax)
@@ -150,18 +154,25 @@ class GuaranteeDisplay(Display):
             chosen = ""
             if np.isfinite(mark):
                 chosen = f": B = {plan.chosen[i]}, ε = {short_number(mark)}"
-                look: Any = {
-                    "marker": style.marker,
-                    "color": style.colour,
-                    "markersize": 8,
-                    "zorder": 4,
-                }
-                self.marks_ += self.ax_.plot(plan.chosen[i], mark, clip_on=False, **look)
-            look = {"color": style.colour, "linestyle": style.dashes, "label": f"n = {n:,}{chosen}"}
-            self.lines_ += self.ax_.plot(plan.n_bins, plan.epsilon[i], **look)
+                self.marks_ += self.ax_.plot(
+                    plan.chosen[i],
+                    mark,
+                    clip_on=False,
+                    marker=style.marker,
+                    color=style.colour,
+                    markersize=8,
+                    zorder=4,
+                )
+            self.lines_ += self.ax_.plot(
+                plan.n_bins,
+                plan.epsilon[i],
+                color=style.colour,
+                linestyle=style.dashes,
+                label=f"n = {n:,}{chosen}",
+            )
         self.line_ = self.lines_[0]
-        most = float(np.nanmax(np.minimum(plan.epsilon, 1.0), initial=0.0)) or 1.0
-        self.ax_.set(xlabel="bins B", ylabel=_AXES[plan.kind], ylim=(0, 1.05 * most))
+        highest = float(np.nanmax(np.minimum(plan.epsilon, 1.0), initial=0.0)) or 1.0
+        self.ax_.set(xlabel="bins B", ylabel=_AXES[plan.kind], ylim=(0, 1.05 * highest))
         draw_grid(self.ax_)
         if plan.kind == "expected-ece":
             confidence = ""
@@ -187,7 +198,7 @@ def _checked_sizes(values: Any, name: str, least: int) -> Ints:
 def _marked_bins(rows: Ints, bins: Ints, epsilon: Any, chosen: Any, wanted: float | None) -> Ints:
     if wanted is not None:
         meets = [bins[np.flatnonzero(line <= wanted)] for line in epsilon]
-        return np.array([one[-1] if one.size else 0 for one in meets])
+        return np.array([count[-1] if count.size else 0 for count in meets])
     if chosen is None:
         return np.zeros(rows.size, dtype=np.int64)
     of_rows = {int(n): chosen for n in rows} if not isinstance(chosen, Mapping) else dict(chosen)
@@ -353,22 +364,24 @@ class ValidityDisplay(FromEstimator):
         alone = len(self.curves) == 1
         texts = [wrap_name(name, 44) for name in self.curves]
         read = [_tolerance(curve, self.level) for curve in self.curves.values()]
-        at = f" at {100 * self.level:g} %"
+        at_level = f" at {100 * self.level:g} %"
         if not alone:
             texts = [
-                f"{text}: ε = {short_number(e)}{at}" for text, e in zip(texts, read, strict=True)
+                f"{text}: ε = {short_number(e)}{at_level}"
+                for text, e in zip(texts, read, strict=True)
             ]
-        own = self._take_axes(ax, size=(5.8, 4.4 + legend_height(texts)))
+        is_new = self._take_axes(ax, size=(5.8, 4.4 + legend_height(texts)))
         right = self._right()
         for i, (name, e) in enumerate(zip(self.curves, read, strict=True)):
             self._draw_curve(name, style_of(i), right, e)
         self.line_ = self.lines_[0]
         named = [(line, text) for line, text in zip(self.lines_, texts, strict=True) if text]
         if self.theory is not None:
-            look: Any = {"linewidth": 1.6, "linestyle": (0, (1, 1)), "label": "promised by theorem"}
-            named += [
-                (line, look["label"]) for line in self.ax_.plot(*self.theory, color=GREY, **look)
-            ]
+            promise = "promised by theorem"
+            (line,) = self.ax_.plot(
+                *self.theory, color=GREY, linewidth=1.6, linestyle=(0, (1, 1)), label=promise
+            )
+            named.append((line, promise))
         self.ax_.axhline(self.level, color=GREY, linewidth=0.8)
         self.ax_.set(
             xlim=(0, right),
@@ -381,8 +394,11 @@ class ValidityDisplay(FromEstimator):
         if alone and np.isfinite(read[0]):
             self._annotate(read[0], right=read[0] > right / 2)
         if named:
-            place: Any = {"outside": own and not alone, "framealpha": 0.6, "loc": "lower right"}
-            draw_legend(self.ax_, *zip(*named, strict=True), **place)
+            handles, names = zip(*named, strict=True)
+            outside = is_new and not alone
+            draw_legend(
+                self.ax_, handles, names, outside=outside, framealpha=0.6, loc="lower right"
+            )
         return self
 
     def _draw_curve(self, name: str, style: Style, right: float, read: float) -> None:
@@ -412,24 +428,28 @@ class ValidityDisplay(FromEstimator):
     def _right(self) -> float:
         ends = [_tolerance(curve, 0.995) for curve in self.curves.values()]
         if self.theory is not None:
-            e, share = self.theory
-            ends.append(float(e[np.searchsorted(share, 0.95).clip(0, e.size - 1)]))
-        return min(1.0, 1.15 * max([*(e for e in ends if np.isfinite(e)), 0.02]))
+            tolerance, share = self.theory
+            place = np.searchsorted(share, 0.95).clip(0, tolerance.size - 1)
+            ends.append(float(tolerance[place]))
+        farthest = max([0.02, *filter(np.isfinite, ends)])
+        return min(1.0, 1.15 * farthest)
 
     def _annotate(self, read: float, *, right: bool) -> None:
-        text = f"for {100 * self.level:g} % of predictions\nthe miscalibration is at most {short_number(read)}"
-        place: Any = {
-            "xytext": (-10 if right else 10, -14),
-            "textcoords": "offset points",
-            "va": "top",
-        }
-        look: Any = {
-            "ha": "right" if right else "left",
-            "fontsize": 9,
-            "bbox": ground_of(self.ax_),
-            "zorder": 5,
-        }
-        self.ax_.annotate(text, (read, self.level), **place, **look)
+        text = (
+            f"for {100 * self.level:g} % of predictions\nthe miscalibration is at most "
+            f"{short_number(read)}"
+        )
+        self.ax_.annotate(
+            text,
+            (read, self.level),
+            xytext=(-10 if right else 10, -14),
+            textcoords="offset points",
+            va="top",
+            ha="right" if right else "left",
+            fontsize=9,
+            bbox=ground_of(self.ax_),
+            zorder=5,
+        )
 
 
 def _tolerance(curve: Any, level: float) -> float:

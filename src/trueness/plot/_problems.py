@@ -1,4 +1,4 @@
-"""The data of a display: models and classes as binary problems, and the axes that suit their scores."""
+"""The data of a display: models and classes as binary problems, and fitting axes."""
 
 from __future__ import annotations
 
@@ -97,11 +97,11 @@ def problems(models: Models, classes: Any = None) -> list[Problem]:
     if len(shown) > MOST_PANELS:
         demand = f"must choose at most {MOST_PANELS} of the {len(labels)} classes, one panel each"
         raise InputError("classes", demand, remedy="`kind='confidence'` shows all of them in one.")
-    at = [(label, labels.index(label)) for label in shown]
+    place = [(label, labels.index(label)) for label in shown]
     return [
-        Problem(visible(key), label, one.kind, one.parts[i])
-        for key, one in models.items()
-        for label, i in at
+        Problem(visible(key), label, model.kind, model.parts[i])
+        for key, model in models.items()
+        for label, i in place
     ]
 
 
@@ -140,8 +140,10 @@ def _checked_classes(labels: list[Any], classes: Any) -> list[Any]:
         chosen = [classes]
     for name in chosen:
         if name not in labels:
-            known = ", ".join(map(repr, labels[:8])) + (", …" if len(labels) > 8 else "")
-            raise InputError("classes", f"must be among {known}", f"got {name!r}")
+            names = ", ".join(map(repr, labels[:8]))
+            if len(labels) > 8:
+                names += ", …"
+            raise InputError("classes", f"must be among {names}", f"got {name!r}")
     return chosen
 
 
@@ -182,9 +184,9 @@ class FromEstimator(Display):
         else:
             event = classes[1] if options.get("pos_label") is None else options["pos_label"]
             if not isinstance(event, Hashable) or event not in classes:
-                known = " and ".join(map(repr, np.asarray(classes).tolist()))
+                passed = " and ".join(map(repr, np.asarray(classes).tolist()))
                 raise InputError(
-                    "pos_label", f"must be a class of the estimator, {known}", f"got {event!r}"
+                    "pos_label", f"must be a class of the estimator, {passed}", f"got {event!r}"
                 )
             y_prob = y_prob[:, classes.index(event)]
             options = options | {"pos_label": event}
@@ -242,38 +244,39 @@ def edges_of(
     if scale == "linear":
         low, high = _zoom(data) if zoom else (0.0, 1.0)
         return np.asarray(low + (high - low) * (np.arange(_BARS + 1) / _BARS))
-    ends = np.array(
-        [e for e in (_ends(problem.cells) for problem in data) if e is not None] or [(0.1, 0.1)]
-    )
-    most = float(np.nanmax(np.concatenate([1 - ends[:, 1], *points])))
-    least = _decade(float(ends[:, 0].min()))
+    known_ends = [end for problem in data if (end := _ends(problem.cells)) is not None]
+    ends = np.array(known_ends or [(0.1, 0.1)])
+    highest = float(np.nanmax(np.concatenate([1 - ends[:, 1], *points])))
+    lowest = _decade(float(ends[:, 0].min()))
     if scale == "log":
-        return np.geomspace(least, min(1.0, 10 * _decade(most * 0.999)), _BARS + 1)
+        return np.geomspace(lowest, min(1.0, 10 * _decade(highest * 0.999)), _BARS + 1)
     high = _decade(float(ends[:, 1].min()))
-    logit = np.linspace(np.log(least / (1 - least)), np.log((1 - high) / high), _BARS + 1)
+    logit = np.linspace(np.log(lowest / (1 - lowest)), np.log((1 - high) / high), _BARS + 1)
     return np.asarray(1 / (1 + np.exp(-logit)))
 
 
 def _zoom(data: list[Problem]) -> tuple[float, float]:
     """Ends that show 98 % of the scores of each problem, and the rates of tenths of its rows."""
-    least = 1.0
-    most = 0.0
+    low = 1.0
+    high = 0.0
     for cells in (problem.cells for problem in data if problem.cells.size):
         (tenths,) = Tally("binary", (cells,)).coarsen(EqualMass(10)).parts
         reached = np.cumsum(cells.weight, dtype=float)
-        at = np.searchsorted(reached, np.array([0.01, 0.99]) * reached[-1])
+        places = np.searchsorted(reached, np.array([0.01, 0.99]) * reached[-1])
         ends = [
-            *cells.score[np.minimum(at, cells.size - 1)],
+            *cells.score[np.minimum(places, cells.size - 1)],
             np.nanmin(tenths.rate),
             np.nanmax(tenths.rate),
         ]
-        least = min(least, *ends)
-        most = max(most, *ends)
-    return zoomed_ends(1 - _HEADROOM * (1 - float(least)), _HEADROOM * float(most))
+        low = min(low, *ends)
+        high = max(high, *ends)
+    return zoomed_ends(1 - _HEADROOM * (1 - float(low)), _HEADROOM * float(high))
 
 
 def _ends(cells: Cells) -> tuple[float, float] | None:
-    """The distances of the ends of the axes from 0 and 1, so that they show all but a thousandth of the scores.
+    """The distances of the ends of the axes from 0 and 1.
+
+    They show all but a thousandth of the scores.
 
     At least a tenth of one row among all rows, unless a tenth of the scores are nearer.
     """
@@ -282,12 +285,15 @@ def _ends(cells: Cells) -> tuple[float, float] | None:
         return None
     score = cells.score[inside]
     total = np.cumsum(cells.weight[inside], dtype=float)
-    least = 0.1 / max(1, int(cells.count.sum()))
+    tiny = 0.1 / max(1, int(cells.count.sum()))
 
-    def at(share: float) -> float:
-        return float(score[min(np.searchsorted(total, share * total[-1]), score.size - 1)])
+    def quantile(share: float) -> float:
+        place = np.searchsorted(total, share * total[-1])
+        return float(score[min(place, score.size - 1)])
 
-    return min(max(at(0.001), least), at(0.1)), min(max(1 - at(0.999), least), 1 - at(0.9))
+    low = min(max(quantile(0.001), tiny), quantile(0.1))
+    high = min(max(1 - quantile(0.999), tiny), 1 - quantile(0.9))
+    return low, high
 
 
 def _decade(value: float) -> float:

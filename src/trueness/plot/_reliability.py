@@ -284,10 +284,11 @@ class ReliabilityDisplay(FromEstimator):
                 seed=seed,
             )
             draws = resamples if numbers else 0
-            found = [
-                make(one, known, resamples=draws) for one, known in zip(data, curves, strict=True)
+            record = [
+                make(problem, computed, resamples=draws)
+                for problem, computed in zip(data, curves, strict=True)
             ]
-        return cls(found, scale=chosen)._drawn(ax)
+        return cls(record, scale=chosen)._drawn(ax)
 
     def plot(
         self,
@@ -356,21 +357,21 @@ class ReliabilityDisplay(FromEstimator):
 
 
 def from_rows(problem: Problem, method: CurveMethod, rule: BinRule) -> dict[str, Any]:
-    """The curve of all rows, its number and, if it is isotonic, the decomposition of the Brier score."""
+    """The curve of all rows, its number and, if isotonic, the decomposition of the score."""
     from trueness.measure import _curve, corp, ece, ici, smooth_ece
 
-    known: dict[str, Any] = {"value": float("nan"), "decomposition": None}
+    computed: dict[str, Any] = {"value": float("nan"), "decomposition": None}
     if method == "binned":
-        known["curve"] = _curve.curve_of_bins(problem.tally.coarsen(rule).parts[0], repr(rule))
+        computed["curve"] = _curve.curve_of_bins(problem.tally.coarsen(rule).parts[0], repr(rule))
     elif method == "isotonic" or method == "smooth":
-        known["curve"] = _curve.curve_of_cells(problem.cells, method)
+        computed["curve"] = _curve.curve_of_cells(problem.cells, method)
     else:
         from trueness.measure._flexible_curve import fit_curve
 
-        known["curve"] = _curve.flexible_curve(problem.cells, fit_curve(problem.cells, method))
+        computed["curve"] = _curve.flexible_curve(problem.cells, fit_curve(problem.cells, method))
     if problem.cells.size and method == "isotonic":
-        known["decomposition"] = corp(problem.tally)
-        known["value"] = known["decomposition"].miscalibration
+        computed["decomposition"] = corp(problem.tally)
+        computed["value"] = computed["decomposition"].miscalibration
     elif problem.cells.size:
         measures: dict[str, Any] = {
             "binned": partial(ece, bins=rule),
@@ -378,13 +379,13 @@ def from_rows(problem: Problem, method: CurveMethod, rule: BinRule) -> dict[str,
             "spline": partial(ici, curve="spline"),
             "loess": partial(ici, curve="loess"),
         }
-        known["value"] = measures[method](problem.tally)
-    return known
+        computed["value"] = measures[method](problem.tally)
+    return computed
 
 
 def from_problem(
     problem: Problem,
-    known: dict[str, Any],
+    computed: dict[str, Any],
     band: Any,
     edges: Floats,
     *,
@@ -394,7 +395,7 @@ def from_problem(
 ) -> Reliability:
     """The record of one model and class; `draws` are the level, the resamples and the seed."""
     name, label, kind, cells = problem
-    fields = known | {
+    fields = computed | {
         "name": name,
         "label": label,
         "kind": kind,
@@ -403,17 +404,17 @@ def from_problem(
     fields |= {"n": int(cells.count.sum()), "measure": _MEASURES[method]}
     if not cells.size:
         return Reliability(**fields, band=None, floor=None, interval=None, note="no rows")
-    (width,) = known["curve"].bandwidth or (0.0,)
+    (width,) = computed["curve"].bandwidth or (0.0,)
     if cells.size > _MANY:
         cells = pool_cells(cells, _POOLS, rule.group(cells).start if method == "binned" else None)
-    few = Tally("binary", (cells,))
-    around = few if method == "binned" else problem.tally
+    pooled = Tally("binary", (cells,))
+    around = pooled if method == "binned" else problem.tally
     fields["band"] = from_band(around, band, width, method, rule, **draws)
-    return Reliability(**fields, **from_numbers(known["value"], few, method, rule, **draws))
+    return Reliability(**fields, **from_numbers(computed["value"], pooled, method, rule, **draws))
 
 
 def from_band(
-    few: Tally,
+    pooled: Tally,
     band: Band | None,
     width: float,
     method: Any,
@@ -426,28 +427,28 @@ def from_band(
     if band is None:
         return None
     if band == "monotone":
-        return from_monotone_band(few, method, level)
+        return from_monotone_band(pooled, method, level)
     if method in ("spline", "loess"):
         from trueness.infer.band._flexible_bands import band_of_cells
 
         kind: Any = "pointwise" if band == "pointwise" else "simultaneous"
-        around = band_of_cells(few.parts[0], method, kind, level)
+        around = band_of_cells(pooled.parts[0], method, kind, level)
         if np.isnan(around.low).all():
             return None
         return around
     if method == "binned":
         from trueness.infer import curve_band
 
-        if few.n > _MANY:  # the exact distribution of many rows is slow, and fewer cells suffice
-            cells = few.parts[0]
-            few = Tally("binary", (pool_cells(cells, _BAND_POOLS, rule.group(cells).start),))
-        return curve_band(few, bins=rule, band=band, level=level, method="bins")
+        if pooled.n > _MANY:  # the exact distribution of many rows is slow, and fewer cells suffice
+            cells = pooled.parts[0]
+            pooled = Tally("binary", (pool_cells(cells, _BAND_POOLS, rule.group(cells).start),))
+        return curve_band(pooled, bins=rule, band=band, level=level, method="bins")
     from trueness.infer.band._reliability_bands import consistency_of_curve
 
     kind = "consistency" if band == "consistency" else "simultaneous-consistency"
     draws: Any = {"resamples": max(_CURVES, resamples), "seed": seed}
     return consistency_of_curve(
-        few.parts[0], method, bandwidth=width, level=level, band=kind, **draws
+        pooled.parts[0], method, bandwidth=width, level=level, band=kind, **draws
     )
 
 
@@ -467,7 +468,7 @@ def from_monotone_band(tally: Tally, method: CurveMethod, level: float) -> Curve
 
 
 def from_numbers(
-    value: float, few: Tally, method: Any, rule: BinRule, level: float, resamples: int, seed: Any
+    value: float, pooled: Tally, method: Any, rule: BinRule, level: float, resamples: int, seed: Any
 ) -> dict[str, Any]:
     """The noise floor and the intervals; None, with a note, if they cannot be computed."""
     from trueness._assess.estimate import estimate
@@ -486,14 +487,14 @@ def from_numbers(
         try:
             if not np.isnan(value):
                 draws: dict[str, Any] = {"resamples": resamples, "seed": seed, "progress": False}
-                numbers["floor"] = noise_floor(measure, few, observed=value, **draws)
-            numbers["interval"] = ece_interval(few, level=level, seed=seed)
+                numbers["floor"] = noise_floor(measure, pooled, observed=value, **draws)
+            numbers["interval"] = ece_interval(pooled, level=level, seed=seed)
             if method == "binned":
                 numbers["estimate"] = estimate(
-                    "ece", few, bins=rule, level=level, seed=seed, floor=False
+                    "ece", pooled, bins=rule, level=level, seed=seed, floor=False
                 )
             elif method == "isotonic":
-                numbers["estimate"] = estimate("brier", few, level=level)
+                numbers["estimate"] = estimate("brier", pooled, level=level)
         except InputError as reason:
             numbers["note"] = str(reason)
     return numbers
@@ -512,6 +513,8 @@ def _checked_band(band: Any, method: CurveMethod, rule: BinRule, models: int) ->
             f"got {band!r}",
         )
     if band is not None and band not in BANDS[method]:
-        known = ", ".join(map(repr, BANDS[method]))
-        raise InputError("band", f"must be {known} or None for `curve={method!r}`", f"got {band!r}")
+        allowed = ", ".join(map(repr, BANDS[method]))
+        raise InputError(
+            "band", f"must be {allowed} or None for `curve={method!r}`", (f"got {band!r}")
+        )
     return cast("Band | None", band)

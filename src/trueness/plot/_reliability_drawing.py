@@ -65,18 +65,22 @@ def draw_series(
         models.setdefault(record.name, record)
     names = list(models)
     labels = list(dict.fromkeys(record.label for record in series))
-    many = len(labels) > 1
+    has_classes = len(labels) > 1
     # Room for a legend below.
-    banded = (
-        next((record for record in series if record.band is not None), None) if legend else None
-    )
-    if many:
+    banded = None
+    if legend:
+        banded = next((record for record in series if record.band is not None), None)
+    named = len(names) > 1 or names[0]
+    if has_classes:
+        lines_below = int(banded is not None)
+        if named:
+            lines_below += -(-len(names) // 3)
         size = (2.6, 2.9)
+        bottom = 0.5 + 0.22 * lines_below
     else:
         size = (5.4, 5.8 + 0.2 * (len(names) > 1) * len(names) + 0.3 * (banded is not None))
-    lines_below = (-(-len(names) // 3) if len(names) > 1 or names[0] else 0) + (banded is not None)
-    bottom = 0.5 + 0.22 * lines_below if many else 0.0
-    axes, own = canvas.axes_for("ReliabilityDisplay", ax, len(labels), size=size, bottom=bottom)
+        bottom = 0.0
+    axes, is_new = canvas.axes_for("ReliabilityDisplay", ax, len(labels), size=size, bottom=bottom)
     spreads = [canvas.axes_below(panel, 0.2) for panel in axes] if histogram else []
     lines: dict[int, Line2D] = {}
     free_corner = "best"
@@ -87,20 +91,30 @@ def draw_series(
         frame = _draw_frame(panel, first, scale)
         for (j, record), style in zip(shown.items(), styles, strict=True):
             lines[j] = _draw_curve(
-                panel, record, frame, style, bars=bars, alone=len(names) == 1, small=many
+                panel, record, frame, style, bars=bars, alone=len(names) == 1, small=has_classes
             )
         if histogram:
             _draw_histogram(spreads[i], list(shown.values()), styles)
-        outer = _outer(panel, i, len(labels)) if own and many else (True, True)
-        _write_titles(panel, spreads[i] if histogram else None, first, outer=outer, small=many)
+        outer = _outer(panel, i, len(labels)) if is_new and has_classes else (True, True)
+        _write_titles(
+            panel, spreads[i] if histogram else None, first, outer=outer, small=has_classes
+        )
         if numbers and len(names) == 1:
-            text = _write_numbers(panel, first, frame, small=many, bars=bars)
+            text = _write_numbers(panel, first, frame, small=has_classes, bars=bars)
             if i == 0 and text is not None:  # a legend inside the axes goes to the other corner
                 free_corner = "lower right" if text.get_ha() == "left" else "upper left"
-    if not own and _inches(axes[0]) < _WIDE:
+    if not is_new and _inches(axes[0]) < _WIDE:
         banded = None  # no room for a sentence
-    if legend and (len(names) > 1 or names[0] or banded is not None):
-        _write_legend(axes[0], models, banded, own=own, numbers=numbers, many=many, loc=free_corner)
+    if legend and (named or banded is not None):
+        _write_legend(
+            axes[0],
+            models,
+            banded,
+            is_new=is_new,
+            numbers=numbers,
+            has_classes=has_classes,
+            loc=free_corner,
+        )
     return [lines[j] for j in range(len(series))], axes, spreads
 
 
@@ -157,31 +171,40 @@ def _draw_binned(
     if bars:
         left = frame.inside(curve.low_edge)
         right = frame.inside(curve.high_edge)
-        look: dict[str, Any] = {
-            "facecolor": style.colour,
-            "edgecolor": style.colour,
-            "alpha": 0.3,
-            "linewidth": 0.8,
-        }
         ax.bar(
             left,
             np.nan_to_num(y - frame.low),
             width=right - left,
             bottom=frame.low,
             align="edge",
-            **look,
+            facecolor=style.colour,
+            edgecolor=style.colour,
+            alpha=0.3,
+            linewidth=0.8,
         )
     beyond = frame.beyond(curve.y) | frame.beyond(curve.x)
-    y_shown = np.where(beyond, np.nan, y)  # a line to the frame would suggest a value
-    look = {"color": style.colour, "linestyle": style.dashes, "label": record.name, "zorder": 3}
-    (line,) = ax.plot(x, y_shown, linewidth=0 if bars else 1.3, **look)
+    (line,) = ax.plot(
+        x,
+        np.where(beyond, np.nan, y),  # a line to the frame would suggest a value
+        linewidth=0 if bars else 1.3,
+        color=style.colour,
+        linestyle=style.dashes,
+        label=record.name,
+        zorder=3,
+    )
     share = curve.weight / max(float(np.max(curve.weight, initial=0)), 1e-300)
-    area = (7 if small else 14) + (45 if small else 110) * share
-    look = {
-        "facecolors": ["none" if out else style.colour for out in beyond],
-        "edgecolors": style.colour,
-    }
-    ax.scatter(x, y, s=area, marker=style.marker, linewidths=1, zorder=4, clip_on=False, **look)
+    area = 7 + 45 * share if small else 14 + 110 * share
+    ax.scatter(
+        x,
+        y,
+        s=area,
+        marker=style.marker,
+        linewidths=1,
+        zorder=4,
+        clip_on=False,
+        facecolors=["none" if out else style.colour for out in beyond],
+        edgecolors=style.colour,
+    )
     return line
 
 
@@ -220,27 +243,31 @@ def _draw_unbinned(
 
 
 def _at_the_frame(ax: Axes, curve: Curve, frame: _Frame, style: Style) -> None:
-    """Blocks whose rate the axes cannot show: an unconnected thick line along the frame with hollow ends."""
+    """Blocks whose rate the axes cannot show: a thick line along the frame, hollow ends."""
     out = frame.beyond(curve.y)
     if not out.any():
         return
-    left, right, at = (
+    left, right, height = (
         frame.inside(column[out]) for column in (curve.low_edge, curve.high_edge, curve.y)
     )
-    ax.hlines(at, left, right, color=style.colour, alpha=0.45, linewidth=4, zorder=3, clip_on=False)
+    ax.hlines(
+        height, left, right, color=style.colour, alpha=0.45, linewidth=4, zorder=3, clip_on=False
+    )
     look: dict[str, Any] = {"facecolors": "none", "edgecolors": style.colour, "linewidths": 1.2}
-    ends = np.concatenate([left, right]), np.concatenate([at, at])
+    ends = np.concatenate([left, right]), np.concatenate([height, height])
     ax.scatter(*ends, s=26, marker=style.marker, zorder=4, clip_on=False, **look)
 
 
 def _short_runs(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """The middle of each unbroken segment of a curve that is too short to be visible as a line."""
-    there = np.isfinite(x)
-    runs = np.split(np.flatnonzero(there), np.flatnonzero(np.diff(np.flatnonzero(there)) > 1) + 1)
-    short_ones = [run for run in runs if run.size and x[run[-1]] - x[run[0]] < _SHORT]
-    return np.array([x[run].mean() for run in short_ones]), np.array(
-        [y[run].mean() for run in short_ones]
-    )
+    there = np.flatnonzero(np.isfinite(x))
+    breaks = np.flatnonzero(np.diff(there) > 1) + 1
+    middles = []
+    for run in np.split(there, breaks):
+        if run.size and x[run[-1]] - x[run[0]] < _SHORT:
+            middles.append((x[run].mean(), y[run].mean()))
+    places = np.array(middles).reshape(-1, 2)
+    return places[:, 0], places[:, 1]
 
 
 def _draw_thickness(ax: Axes, x: Floats, y: Floats, weight: Any, style: Style) -> None:
@@ -266,7 +293,7 @@ def _draw_thickness(ax: Axes, x: Floats, y: Floats, weight: Any, style: Style) -
 
 
 def _draw_band(ax: Axes, band: Bands | CurveBand, frame: _Frame, style: Style) -> None:
-    """An area around a curve; a box per bin around the diagonal, or a bar per bin around its rate."""
+    """An area around a curve, a box per bin around the diagonal, or a bar per bin."""
     if isinstance(band, CurveBand):
         shown = ~frame.beyond(band.x) if band.y is not None else slice(None)
         x, low, high = (frame.inside(column[shown]) for column in (band.x, band.low, band.high))
@@ -281,25 +308,25 @@ def _draw_band(ax: Axes, band: Bands | CurveBand, frame: _Frame, style: Style) -
     left, right, x, low, high = (frame.inside(column[there]) for column in columns)
     if band.band.endswith("consistency"):
         thin = 0.003 * (frame.high - frame.low) if frame.scale == "linear" else 0.0
-        look: dict[str, Any] = {
-            "align": "edge",
-            "color": GREY,
-            "alpha": 0.25,
-            "linewidth": 0,
-            "zorder": 1,
-        }
-        ax.bar(left, np.maximum(high - low, thin), width=right - left, bottom=low, **look)
+        ax.bar(
+            left,
+            np.maximum(high - low, thin),
+            width=right - left,
+            bottom=low,
+            align="edge",
+            color=GREY,
+            alpha=0.25,
+            linewidth=0,
+            zorder=1,
+        )
     else:
         ax.vlines(x, low, high, color=style.colour, alpha=0.6, linewidth=1.4, zorder=2.6)
 
 
 def _draw_histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -> None:
-    alone = len(records) == 1
-    look: dict[str, Any] = {
-        "fill": alone,
-        "alpha": 0.7 if alone else 1,
-        "linewidth": 0 if alone else 1.1,
-    }
+    look: dict[str, Any] = {"fill": False, "alpha": 1, "linewidth": 1.1}
+    if len(records) == 1:
+        look = {"fill": True, "alpha": 0.7, "linewidth": 0}
     for record, style in zip(records, styles, strict=True):
         ax.stairs(
             record.histogram.weight,
@@ -308,14 +335,17 @@ def _draw_histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -
             linestyle="-",
             **look,
         )
-    most = max(float(np.max(record.histogram.weight, initial=0)) for record in records)
-    ax.set_ylim(0, 1.08 * most or 1)
+    highest = max(float(np.max(record.histogram.weight, initial=0)) for record in records)
+    ax.set_ylim(0, 1.08 * highest or 1)
     canvas.set_count_ticks(ax.yaxis, 2)
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def _outer(ax: Axes, i: int, panels: int) -> tuple[bool, bool]:
-    """Whether the i-th panel has no neighbour on its left, and none below: only there axes have labels."""
+    """Whether the i-th panel is in the first column, and in the last row.
+
+    Only there axes have labels.
+    """
     spec: Any = ax.get_subplotspec()
     place = spec.get_topmost_subplotspec()
     return place.is_first_col(), i + place.get_gridspec().ncols >= panels
@@ -326,7 +356,8 @@ def _write_titles(
 ) -> None:
     size = 8 if small else None
     x_name, y_name = canvas.AXIS_NAMES[record.kind]
-    lowest, (left, bottom) = ax if spread is None else spread, outer
+    left, bottom = outer
+    lowest = ax if spread is None else spread
     if small:
         ax.set_title(wrap_name(canvas.panel_title(record), 24, 2), fontsize=9, parse_math=False)
         ax.tick_params(labelsize=7)
@@ -355,11 +386,9 @@ def _write_numbers(ax: Axes, record: Reliability, frame: _Frame, *, small: bool,
     elif band is not None:
         points += [(x, frame.inside(band.low)), (x, frame.inside(band.high))]
     brief = canvas.number_lines(record, brief=True)
-    texts = [
-        *([] if small else ["\n".join(canvas.number_lines(record))]),
-        "\n".join(brief),
-        brief[0],
-    ]
+    texts = ["\n".join(brief), brief[0]]
+    if not small:
+        texts.insert(0, "\n".join(canvas.number_lines(record)))
     return canvas.write_in_corner(ax, texts, points, 7 if small else 9)
 
 
@@ -368,9 +397,9 @@ def _write_legend(
     models: _Models,
     banded: Reliability | None,
     *,
-    own: bool,
+    is_new: bool,
     numbers: bool,
-    many: bool,
+    has_classes: bool,
     loc: str,
 ) -> None:
     """Name the models and say what the band is."""
@@ -378,26 +407,27 @@ def _write_legend(
 
     handles = []
     texts = []
-    for i, (name, record) in enumerate(models.items() if any(models) or len(models) > 1 else ()):
+    width = 60 if is_new else 34
+    named = models if any(models) or len(models) > 1 else {}
+    for i, (name, record) in enumerate(named.items()):
         style = style_of(i)
-        text = wrap_name(name, 60 if own else 34)
-        if numbers and not many and len(models) > 1:
-            floor = (
-                f" (floor {short_number(record.floor.mean)})" if record.floor is not None else ""
-            )
+        text = wrap_name(name, width)
+        if numbers and not has_classes and len(models) > 1:
             text += "\n" if len(text) > 28 else ": "
-            text += f"{record.measure} {short_number(record.value)}{floor}"
+            text += f"{record.measure} {short_number(record.value)}"
+            if record.floor is not None:
+                text += f" (floor {short_number(record.floor.mean)})"
         marker = style.marker if record.curve.method == "binned" else ""
         handles.append(
             Line2D([], [], color=style.colour, linestyle=style.dashes, marker=marker, markersize=5)
         )
         texts.append(text)
-    columns = min(len(handles), 3) if many else 1
+    columns = min(len(handles), 3) if has_classes else 1
     if banded is not None and banded.band is not None:
         handles.append(_band_handle(banded.band, style_of(list(models).index(banded.name))))
-        texts.append(wrap_name(canvas.band_sentence(banded.band), 60 if own else 34))
+        texts.append(wrap_name(canvas.band_sentence(banded.band), width))
         columns = 1
-    canvas.draw_legend(ax, handles, texts, outside=own, columns=columns, loc=loc)
+    canvas.draw_legend(ax, handles, texts, outside=is_new, columns=columns, loc=loc)
 
 
 def _band_handle(band: Bands | CurveBand, style: Style) -> Any:

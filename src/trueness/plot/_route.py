@@ -1,4 +1,4 @@
-"""Routing between two models: accuracy gained or lost against the share of rows that the cheap one answers."""
+"""Routing between two models: accuracy against the share that the cheap one answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RouteDisplay(Display):
-    """Accuracy of the mix of two models less that of the strong one, against the share that the cheap one answers.
+    """Accuracy of a mix of two models, against the share that the cheap one answers.
 
     Parameters
     ----------

@@ -51,29 +51,33 @@ class SeriesDisplay(Display):
     def from_predictions(
         cls, y_true: Any, y_prob: Any = None, *, ax: Any = None, **options: Any
     ) -> Self:
-        """Test the days: the sums of each, or rows with ``by=``, and options of :func:`trueness.calibration_series`."""
+        """Test the days, with the arguments of :func:`trueness.calibration_series`."""
         from trueness.infer import calibration_series
 
         return cls(calibration_series(y_true, y_prob, **options))._drawn(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on `ax` or on a new figure, and return the display."""
-        found = self.series
+        series = self.series
         self._take_axes(ax, size=(7.0, 3.6))
-        x = np.arange(len(found.name))
-        ends = found.ece_low, found.ece_high
-        _draw_points(self.ax_, x, found.ece, *ends, found.flagged, ("not flagged", "flagged"))
+        x = np.arange(len(series.name))
+        ends = series.ece_low, series.ece_high
+        _draw_points(self.ax_, x, series.ece, *ends, series.flagged, ("not flagged", "flagged"))
         self.lines_ += self.ax_.step(
-            x, found.floor, where="mid", color=GREY, linewidth=1.2, label="noise floor"
+            x, series.floor, where="mid", color=GREY, linewidth=1.2, label="noise floor"
         )
         self.line_ = self.lines_[0]
-        if found.change is not None:
-            first = found.change.start
+        if series.change is not None:
+            first = series.change.start
             self.ax_.axvspan(
-                first - 0.5, first + found.change.days - 0.5, color=GREY, alpha=0.15, label="change"
+                first - 0.5,
+                first + series.change.days - 0.5,
+                color=GREY,
+                alpha=0.15,
+                label="change",
             )
         ticks = np.unique(np.linspace(0, x.size - 1, min(6, x.size)).round().astype(int))
-        self.ax_.set_xticks(ticks, [visible(found.name[i]) for i in ticks])
+        self.ax_.set_xticks(ticks, [visible(series.name[i]) for i in ticks])
         self.ax_.set(ylabel="ECE", ylim=(0, None))
         draw_grid(self.ax_, "y")
         self.ax_.legend(frameon=False, fontsize=9)
@@ -87,12 +91,14 @@ def _draw_points(
 
     A legend may have labels for both.
     """
-    for some, colour, label in ((~off, style_of(0).colour, labels[0]), (off, SECOND, labels[1])):
-        at = np.flatnonzero(some & np.isfinite(value))
-        ends = np.clip(np.nan_to_num([value[at] - low[at], high[at] - value[at]]), 0, None)
-        if at.size:
+    for chosen, colour, label in ((~off, style_of(0).colour, labels[0]), (off, SECOND, labels[1])):
+        places = np.flatnonzero(chosen & np.isfinite(value))
+        ends = np.clip(
+            np.nan_to_num([value[places] - low[places], high[places] - value[places]]), 0, None
+        )
+        if places.size:
             look: dict[str, Any] = {"fmt": "o", "color": colour, "markersize": 4, "linewidth": 1}
-            ax.errorbar(x[at], value[at], ends, label=label, **look)
+            ax.errorbar(x[places], value[places], ends, label=label, **look)
 
 
 _PERIODS = 24  # with more looks, neighbours are drawn as one period
@@ -159,11 +165,12 @@ class WatchDisplay(Display):
         self._take_axes(ax, self.panels, size=(4.2, 2.9), columns=3)
         whole = self.history[""]
         places = {place: i for i, place in enumerate(whole.position)}
-        for panel, one in zip([self.ax_, *self.axes_[3:]], self.watched, strict=True):
-            self._draw_evidence(panel, one, places)
+        for panel, segment in zip([self.ax_, *self.axes_[3:]], self.watched, strict=True):
+            self._draw_evidence(panel, segment, places)
         self.line_ = self.lines_[0]
         periods = np.array_split(np.arange(len(places)), min(_PERIODS, len(places)))
-        middle, (ratio, slope) = np.array([np.mean(period) for period in periods]), self.axes_[1:3]
+        middle = np.array([np.mean(period) for period in periods])
+        ratio, slope = self.axes_[1:3]
         for panel, name, find in (
             (ratio, "observed / expected", _ratios),
             (slope, "slope of the log-odds", _slopes),
@@ -174,14 +181,12 @@ class WatchDisplay(Display):
             panel.set(ylabel=name)
         if self.shift is not None and math.isfinite(self.shift.low + self.shift.high):
             mean = whole.expected.sum() / whole.n.sum()
-            ends = (
-                1 / (mean + (1 - mean) * math.exp(-shift))
-                for shift in (self.shift.low, self.shift.high)
-            )
-            ratio.axhspan(*ends, color=GREY, alpha=0.25, linewidth=0)
-        at = np.unique(np.linspace(0, len(places) - 1, 4).round().astype(int))
+            low = 1 / (mean + (1 - mean) * math.exp(-self.shift.low))
+            high = 1 / (mean + (1 - mean) * math.exp(-self.shift.high))
+            ratio.axhspan(low, high, color=GREY, alpha=0.25, linewidth=0)
+        ticks = np.unique(np.linspace(0, len(places) - 1, 4).round().astype(int))
         for panel in self.axes_:
-            panel.set_xticks(at, [str(whole.position[i]) for i in at], fontsize=8)
+            panel.set_xticks(ticks, [str(whole.position[i]) for i in ticks], fontsize=8)
             panel.set_xlim(-0.5, len(places) - 0.5)
             draw_grid(panel)
         return self
@@ -193,7 +198,7 @@ class WatchDisplay(Display):
 
         names = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
         settings: Any = {"svg.fonttype": "none", **dict.fromkeys(names, ink)}
-        found = []
+        pictures = []
         with plt.rc_context(settings):
             figures = [
                 plt.figure(figsize=(4.2, 2.9), layout="constrained") for _ in range(self.panels)
@@ -203,14 +208,14 @@ class WatchDisplay(Display):
                 file = StringIO()
                 figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
                 plt.close(figure)
-                found.append(file.getvalue()[file.getvalue().index("<svg") :])
-        return found
+                pictures.append(file.getvalue()[file.getvalue().index("<svg") :])
+        return pictures
 
-    def _draw_evidence(self, ax: Any, one: WatchedSegment, places: dict[Any, int]) -> None:
-        history = self.history[one.segment]
-        line = self.alarm_at / one.weight
+    def _draw_evidence(self, ax: Any, segment: WatchedSegment, places: dict[Any, int]) -> None:
+        history = self.history[segment.segment]
+        line = self.alarm_at / segment.weight
         x = [places[place] for place in history.position]
-        colour = SECOND if one.listed or history.evidence.max() >= line else style_of(0).colour
+        colour = SECOND if segment.listed or history.evidence.max() >= line else style_of(0).colour
         top = np.minimum(history.evidence, 1e30)
         self.lines_ += ax.plot(
             x, top, color=colour, linewidth=1.6, marker="o" if len(x) < 2 else ""
@@ -230,9 +235,9 @@ class WatchDisplay(Display):
             fontsize=8,
             color=GREY,
         )
-        ax.set_title(wrap_name(one.segment, 30) or "all rows", fontsize=10)
-        if one.since is not None:
-            ax.axvline(places[one.since], color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
+        ax.set_title(wrap_name(segment.segment, 30) or "all rows", fontsize=10)
+        if segment.since is not None:
+            ax.axvline(places[segment.since], color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
 
 
 def _parts_of(
@@ -242,7 +247,7 @@ def _parts_of(
     history = watch.history
     if not history[""].position:
         raise InputError("watch", "must have seen a look", "it has seen none")
-    watched = [one for one in watch.watched if one.segment in history]
+    watched = [segment for segment in watch.watched if segment.segment in history]
     return history, watched[: 1 + segments]
 
 
@@ -255,27 +260,27 @@ def watch_pictures(watch: Any, ink: str, segments: int = 6) -> list[str]:
 
 def _ratios(history: WatchHistory, periods: Any) -> tuple[Any, ...]:
     """Observed over expected events of each period, with limits of 95 %."""
-    n, observed, expected = (
-        np.array([v[at].sum() for at in periods])
-        for v in (history.n, history.observed, history.expected)
-    )
+    n = np.array([history.n[period].sum() for period in periods])
+    observed = np.array([history.observed[period].sum() for period in periods])
+    expected = np.array([history.expected[period].sum() for period in periods])
     rate = (observed + 2) / (n + 4)  # Agresti and Coull
     half = 1.96 * np.sqrt(rate * (1 - rate) / (n + 4))
-    low, high = (np.clip((rate + sign * half) * n / expected, 0, None) for sign in (-1, 1))
+    low = np.clip((rate - half) * n / expected, 0, None)
+    high = np.clip((rate + half) * n / expected, 0, None)
     value = observed / expected
     return value, np.minimum(low, value), np.maximum(high, value)
 
 
 def _slopes(history: WatchHistory, periods: Any) -> tuple[Any, ...]:
     """The mean slope of each period, by precision, with limits of 95 %."""
-    found = []
-    for at in periods:
-        at = at[np.isfinite(history.slope[at])]
-        precision = (3.92 / (history.slope_high[at] - history.slope_low[at])) ** 2
-        if not at.size or not precision.sum() > 0:
-            found.append((math.nan,) * 3)
+    slopes = []
+    for period in periods:
+        period = period[np.isfinite(history.slope[period])]
+        precision = (3.92 / (history.slope_high[period] - history.slope_low[period])) ** 2
+        if not period.size or not precision.sum() > 0:
+            slopes.append((math.nan,) * 3)
             continue
-        value = float(precision @ history.slope[at] / precision.sum())
+        value = float(precision @ history.slope[period] / precision.sum())
         half = 1.96 / math.sqrt(precision.sum())
-        found.append((value, value - half, value + half))
-    return tuple(np.array(found).T)
+        slopes.append((value, value - half, value + half))
+    return tuple(np.array(slopes).T)

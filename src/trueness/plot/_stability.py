@@ -69,12 +69,12 @@ class StabilityDisplay(Display):
         names : pair of str, default ('first', 'second')
             The names of the two samples.
         """
-        found = self.stability
+        stability = self.stability
         own_figure = self._take_axes(ax, size=(7.2, 4.0))
-        place = np.arange(len(found))
+        place = np.arange(len(stability))
         samples = (
-            (found.first / found.n_first, -_BAR / 2),
-            (found.second / found.n_second, _BAR / 2),
+            (stability.first / stability.n_first, -_BAR / 2),
+            (stability.second / stability.n_second, _BAR / 2),
         )
         for i, (share, shift) in enumerate(samples):
             bars = self.ax_.bar(place + shift, share, _BAR, color=style_of(i).colour)
@@ -85,17 +85,17 @@ class StabilityDisplay(Display):
         self._name_bins(place)
         self.ax_.yaxis.set_major_formatter(lambda share, _place: percent_tick(share))
         self.ax_.set(ylabel="share of the sample", xlabel="score")
-        floor = f"{level_percent(found.level)} noise limit {number(found.floor_high)}"
-        self.ax_.set_title(f"PSI {number(found.value)}, {floor}", fontsize=10)
+        floor = f"{level_percent(stability.level)} noise limit {number(stability.floor_high)}"
+        self.ax_.set_title(f"PSI {number(stability.value)}, {floor}", fontsize=10)
         draw_grid(self.ax_, "y")
         return self
 
     def _name_bins(self, place: Any) -> None:
-        found = self.stability
-        last = len(found) - 1
-        named = place if len(found) <= _MOST_NAMED else place[[0, -1]]
+        stability = self.stability
+        last = len(stability) - 1
+        named = place if len(stability) <= _MOST_NAMED else place[[0, -1]]
         texts = [
-            bin_name(float(found.low_edge[i]), float(found.high_edge[i]), last=i == last)
+            bin_name(float(stability.low_edge[i]), float(stability.high_edge[i]), last=i == last)
             for i in named
         ]
         self.ax_.set_xticks(named, texts, rotation=30, ha="right", fontsize=8)

@@ -60,9 +60,9 @@ def unicode_diagram(record: Reliability, *, width: int = 64, height: int = 16) -
             ECE 0.150  (2 bins of equal width)
             n = 8
     """
-    for name, value, least in (("width", width, 20), ("height", height, 6)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(name, f"must be a whole number ≥ {least}", f"got {value!r}")
+    for name, value, smallest in (("width", width, 20), ("height", height, 6)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < smallest:
+            raise InputError(name, f"must be a whole number ≥ {smallest}", f"got {value!r}")
         if value > _MOST_CELLS:
             raise InputError(
                 name, f"must be at most {_MOST_CELLS:,}, more than a terminal has", f"got {value:,}"
@@ -125,27 +125,31 @@ def _draw_bin_band(canvas: NDArray[np.str_], record: Reliability, band: Bands) -
     height, width = canvas.shape
     mark = "░" if band.band.endswith("consistency") else "│"
     for b in np.flatnonzero(np.isfinite(band.low)):
-        ends = _row(_place(record, np.array([band.high[b], band.low[b]])), height)
-        canvas[ends[0] : ends[1] + 1, _column(_place(record, band.score[b : b + 1]), width)[0]] = (
-            mark
-        )
+        top, bottom = _row(_place(record, np.array([band.high[b], band.low[b]])), height)
+        (column,) = _column(_place(record, band.score[b : b + 1]), width)
+        canvas[top : bottom + 1, column] = mark
 
 
 def _draw_curve_band(canvas: NDArray[np.str_], record: Reliability, band: CurveBand) -> None:
     height, width = canvas.shape
-    known = np.isfinite(band.low)
-    if not known.any():
+    is_finite = np.isfinite(band.low)
+    if not is_finite.any():
         return
     middle = (np.arange(width) + 0.5) / width
-    x = _place(record, band.x[known])
-    ends = (_place(record, end[known]) for end in (band.low, band.high))
-    low, high = (_row(np.interp(middle, x, end), height) for end in ends)
-    for column in np.flatnonzero((middle >= x[0] - 0.5 / width) & (middle <= x[-1] + 0.5 / width)):
-        canvas[high[column] : low[column] + 1, column] = "░"
+    x = _place(record, band.x[is_finite])
+
+    def rows(end: Floats) -> NDArray[np.int64]:
+        return _row(np.interp(middle, x, _place(record, end[is_finite])), height)
+
+    bottom = rows(band.low)
+    top = rows(band.high)
+    inside = (middle >= x[0] - 0.5 / width) & (middle <= x[-1] + 0.5 / width)
+    for column in np.flatnonzero(inside):
+        canvas[top[column] : bottom[column] + 1, column] = "░"
 
 
 def _place(record: Reliability, value: Floats) -> Floats:
-    """The position of a probability between the ends of the axes, from 0 to 1, on the scale of the histogram."""
+    """The position of a probability along the axes, from 0 to 1, on their scale."""
     edges = record.histogram.edges
     return np.interp(value, edges, np.linspace(0, 1, edges.size))
 
@@ -161,14 +165,16 @@ def _column(place: Floats, width: int) -> NDArray[np.int64]:
 def _ticks(record: Reliability) -> list[str]:
     edges = record.histogram.edges
     values = np.interp(_TICKS, np.linspace(0, 1, edges.size), edges)
-    evenly = math.isclose(edges[1] - edges[0], edges[-1] - edges[-2])
-    return [f"{value:.3g}" if evenly else probability(float(value)) for value in values]
+    if math.isclose(edges[1] - edges[0], edges[-1] - edges[-2]):
+        return [f"{value:.3g}" for value in values]
+    return [probability(float(value)) for value in values]
 
 
 def _column_labels(record: Reliability, width: int) -> str:
     line = [" "] * (width + 6)
     for place, text in zip(_TICKS, _ticks(record), strict=True):
-        start = min(max(0, round(place * width - len(text) / 2)), width - len(text))
+        centred = round(place * width - len(text) / 2)
+        start = min(max(0, centred), width - len(text))
         line[start : start + len(text)] = text
     return "".join(line)
 
@@ -176,8 +182,12 @@ def _column_labels(record: Reliability, width: int) -> str:
 def _histogram_line(weight: Floats | NDArray[np.int64], width: int) -> str:
     # Every column shows the largest bar it covers, so that narrow diagrams lose none.
     edges = np.arange(width + 1) * weight.size / width
-    tall = [
-        float(weight[int(a) : max(int(a) + 1, int(np.ceil(b)))].max()) for a, b in pairwise(edges)
-    ]
-    most = max(max(tall), 1e-300)
-    return "".join(" " if t <= 0 else _EIGHTHS[min(7, int(8 * t / most))] for t in tall)
+    heights = []
+    for start, end in pairwise(edges):
+        first = int(start)
+        heights.append(float(weight[first : max(first + 1, int(np.ceil(end)))].max()))
+    highest = max(max(heights), 1e-300)
+    line = ""
+    for height in heights:
+        line += _EIGHTHS[min(7, int(8 * height / highest))] if height > 0 else " "
+    return line

@@ -67,9 +67,8 @@ def apply_calibrator(
     columns, new = _names(prob, name, calibrator, native_frame.collect_schema().names())
     kind = native_frame.implementation
     if kind.is_duckdb() or kind.is_spark_like():
-        for step in _sql(
-            calibrator, "duckdb" if kind.is_duckdb() else "spark", columns, new, frame.columns
-        ):
+        dialect: Dialect = "duckdb" if kind.is_duckdb() else "spark"
+        for step in _sql(calibrator, dialect, columns, new, frame.columns):
             frame = frame.project(", ".join(step)) if kind.is_duckdb() else frame.selectExpr(*step)
         return frame
     if kind.is_polars():

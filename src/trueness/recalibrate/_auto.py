@@ -1,4 +1,4 @@
-"""The map to use by default: candidates from the identity to flexible ones, combined by cross-fitted log loss."""
+"""The default map: candidates from the identity to flexible ones, combined by held-out log loss."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -66,7 +66,7 @@ def _points(_: Any, value: Any) -> bool:
 
 @with_parameters
 class AutoCalibration(LogitMap):
-    r"""The default calibrator: an average of maps that changes the scores only as far as the data justify.
+    r"""The default calibrator: an average of maps, as flexible as the data justify.
 
     Candidates from the identity to a monotone spline and isotonic regression are fitted with a
     ridge penalty towards the identity and averaged on the log-odds scale. Each is weighted by its
@@ -85,10 +85,10 @@ class AutoCalibration(LogitMap):
     Notes
     -----
     With the log-odds :math:`z` of a score :math:`p`, the candidates are :math:`z`; :math:`a + b z`;
-    :math:`a + b z + c z^2`; :math:`a + b z + c z |z|`; :math:`a \log p - b \log(1 - p) + c`; a curve whose slope is linear between five
-    knots; and isotonic regression with its blocks joined at their means. Parametric ones minimise
-    the log loss, summed over rows, plus half the squared distance of their coefficients from those
-    of the identity, and must not decrease.
+    :math:`a + b z + c z^2`; :math:`a + b z + c z |z|`; :math:`a \log p - b \log(1 - p) + c`; a
+    curve whose slope is linear between five knots; and isotonic regression with its blocks joined
+    at their means. Parametric ones minimise the log loss, summed over rows, plus half the squared
+    distance of their coefficients from those of the identity, and must not decrease.
 
     For several classes, with the logarithms of a row, the candidates are the identity; one
     temperature; :class:`trueness.recalibrate.StructuredScaling` with a vector and (up to 100
@@ -247,9 +247,13 @@ class AutoCalibration(LogitMap):
     def _formula(self) -> formulas.LogOdds | formulas.Softmax | formulas.PythonOnly:
         n = self.n_classes_
         if n is None:
-            shapes: Any = fits.vector_shapes(self.reach_, self.knots_).values()  # type: ignore[arg-type]  # of a vector
+            shapes: Any = fits.vector_shapes(
+                self.reach_,  # type: ignore[arg-type]  # a map of a vector has both
+                self.knots_,  # type: ignore[arg-type]
+            ).values()
             curves = [shape.curve(theta) for shape, theta in zip(shapes, self.curves_, strict=True)]
-            every = [formulas.line(0, 1), *curves, formulas.joined(*self.points_)]  # type: ignore[misc]  # two rows
+            isotonic = formulas.joined(*self.points_)  # type: ignore[misc]  # two rows
+            every = [formulas.line(0, 1), *curves, isotonic]
             return self._log_odds(formulas.weighted_curve(zip(self.weights_, every, strict=True)))
         parametric = zip(self.candidates_[1:], self.curves_, strict=True)
         linears = [

@@ -34,7 +34,8 @@ _KNOTS = 5
 # With more classes than this, candidates with parameters for pairs of classes, or fitted class by
 # class, are left out.
 _MOST_CLASSES = 100
-_MOST_ENTRIES = 5_000_000  # with more entries than this, all but the temperature is learnt from some of the rows
+# With more entries than this, all but the temperature is learnt from some of the rows.
+_MOST_ENTRIES = 5_000_000
 _MAX_ITER = 100
 _MOST_DEALT = 2**22  # rows, weights included, that are dealt one by one; more are dealt by chance
 _SEED = 20_260_101  # the draws that deal rows are always the same
@@ -57,16 +58,15 @@ _LEAST_STATED = 0.8
 
 
 class Folds(NamedTuple):
-    """The weight of events and of other rows in each fold at each log-odds: arrays (deals, folds, cells).
+    """The weight of events and of other rows by fold and log-odds: arrays (deals, folds, cells).
 
     Rows are dealt several times where they are few, so that chance in the deal matters less.
     """
 
     events: Floats
     others: Floats
-    of_row: (
-        Ints | None
-    )  # the fold of each row in each deal, where rows were dealt; None where counts were
+    # The fold of each row in each deal, where rows were dealt; None where counts were.
+    of_row: Ints | None
 
     def training(self) -> tuple[Floats, Floats]:
         """Weights, and weights of events, of the rows outside each fold, and last of all rows."""
@@ -165,7 +165,9 @@ def _deal(cluster: Ints, number: int, rng: np.random.Generator) -> Ints:
 
 
 def chance_of_gain(gain: float, low: float, high: float, level: float) -> float:
-    """How probably a map with this gain, and limits of this level for it, is better in a new sample of the same size.
+    """How probably a map with this gain is better in a new sample of the same size.
+
+    `low` and `high` are limits of the gain, of this level.
 
     The gain in a new sample differs from this one by the errors of both, of which each has the
     variance in the limits.
@@ -271,7 +273,7 @@ class Plan(NamedTuple):
 
 
 class AutoFit(NamedTuple):
-    """The candidates, the coefficients of the parametric ones, their weights in the map, and what the map gains."""
+    """The candidates, coefficients of the parametric ones, their weights, and the gains."""
 
     names: tuple[str, ...]
     curves: tuple[Floats, ...]
@@ -295,9 +297,8 @@ def fit_vector(
     curves = []
     for shape in shapes.values():
         X = shape.basis(cells.z)
-        theta = ridge_logistic(
-            X, weight, events, shape.identity, shape.ridge, shape.bounded if monotone else None
-        )
+        bounded = shape.bounded if monotone else None
+        theta = ridge_logistic(X, weight, events, shape.identity, shape.ridge, bounded)
         curves.append(theta[-1])
         held_out.append((theta[:-1] @ X.T).reshape(folds.events.shape))
     points = [_isotonic_points(cells.z, *sums) for sums in zip(weight, events, strict=True)]
@@ -312,7 +313,10 @@ def fit_vector(
 def _weigh_vector(
     log_odds: Floats, folds: Folds, cells: LogitCells, rows: CalibrationSet, plan: Plan
 ) -> tuple[Floats, list[Gain]]:
-    """Weights of candidates from held-out log-odds (candidates, deals, folds, cells), and gains of their mixture."""
+    """Weights of candidates from held-out log-odds, and the gains of their mixture.
+
+    Log-odds have the shape (candidates, deals, folds, cells).
+    """
     deals, number, _ = folds.events.shape
     if number < 2:  # nothing can be held out
         return mixture_weights(np.zeros(log_odds.shape[0])), [_NO_GAIN] * 2
@@ -320,7 +324,7 @@ def _weigh_vector(
     loss = loss.sum(axis=3)
 
     def at_rows(differences: tuple[Floats, Floats]) -> Floats:
-        """Differences for events and for others at each fold and log-odds, for each row: the mean over deals."""
+        """Mean over deals of the differences for events and for others, for each row."""
         cell_of_row = np.arange(deals)[:, None], folds.of_row, cells.cell
         return np.asarray(
             np.where(rows.y == 1, differences[0][cell_of_row], differences[1][cell_of_row]).mean(
@@ -347,7 +351,10 @@ def _weigh_vector(
 def _differences(
     plain: Floats, mixed: Floats
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """Log losses and Brier scores of the scores as they are minus those of a map: for events, and for other rows."""
+    """Losses of the scores minus those of a map: for events, and for other rows.
+
+    The losses are the log loss and the Brier score.
+    """
     p = expit(plain)
     q = expit(mixed)
     log = (
@@ -358,7 +365,10 @@ def _differences(
 
 
 def _isotonic_points(z: Floats, weight: Floats, events: Floats) -> Floats:
-    """Isotonic regression with blocks at their mean log-odds, and one row as the score predicts added to each."""
+    """Isotonic regression: the mean log-odds of the blocks, and their rates as log-odds.
+
+    One row is added to each block, as the score predicts it.
+    """
     is_present = weight > 0
     if not is_present.any():
         return np.zeros((2, 1))
@@ -402,7 +412,8 @@ def _beta_of_each(rows: CalibrationSet) -> Floats:
 def _structured(structure: Structure) -> MatrixCandidate:
     def fit(rows: CalibrationSet) -> Floats:
         linear = fit_structured(rows.p, rows.y, rows.weights, structure, 1.0, _MAX_ITER)[1]
-        return np.column_stack([linear.matrix, linear.shift])  # type: ignore[list-item]  # both are there
+        # This map has both.
+        return np.column_stack([linear.matrix, linear.shift])  # type: ignore[list-item]
 
     return MatrixCandidate(
         fit,
@@ -487,7 +498,10 @@ def _held_out(rows: CalibrationSet, candidates: list[MatrixCandidate], fold: Int
 
 
 def _mixture_gain(log: Floats, y: Ints, weights: Floats) -> tuple[Floats, Floats]:
-    """Log losses and Brier scores of the rows as they are, minus those of the mixture with weights (candidates, n)."""
+    """Log losses and Brier scores of the rows minus those of the mixture.
+
+    The weights of the mixture have the shape (candidates, n).
+    """
     mixed = log_softmax(np.einsum("cn,cnk->nk", weights, log))
     label_cells = (np.arange(y.size), y)
     return mixed[label_cells] - log[0][label_cells], _brier(log[0], y) - _brier(mixed, y)

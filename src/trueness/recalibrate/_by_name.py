@@ -1,4 +1,4 @@
-"""Calibrators by name: `"isotonic"` is `IsotonicCalibration()`, in Python as on the command line."""
+"""Calibrators by name: `"isotonic"` is `IsotonicCalibration()`, in Python and in commands."""
 
 import re
 from typing import Any
@@ -19,7 +19,7 @@ def calibrator_named(text: str, argument: str = "calibrator") -> Any:
 
 
 def _class_named(text: str, argument: str) -> Any:
-    """The class of that name: words with hyphens, of which the first is enough, or the class's own."""
+    """The class of a name: hyphenated words, of which the first is enough, or the class name."""
     from trueness import recalibrate  # whose names are loaded when they are used
 
     base = recalibrate.Calibrator

@@ -45,7 +45,8 @@ REMEDIES = {
     ),
     "multilabel": Remedy(
         "multilabel",
-        "`OneVsRest(kind='multilabel')` takes a column per label; divide each row by its sum if these are shares.",
+        "`OneVsRest(kind='multilabel')` takes a column per label; divide each row by its sum if "
+        "these are shares.",
     ),
     "rescale-weights": Remedy(
         "", ""
@@ -62,7 +63,9 @@ class CalibrationSet(NamedTuple):
     """Checked rows to learn from; none has weight 0."""
 
     p: NDArray[Any]  # scores, (n,) or (n, K): float64, or the float32 or float16 that was passed
-    y: Ints  # 0/1, or column indices; for several labels, a column of 0/1 each, which its own calibrator checks
+    # 0/1, or column indices; for several labels, a column of 0/1 each, which its own calibrator
+    # checks.
+    y: Ints
     w: Floats | None  # weights above 0, or None
     classes: tuple[Any, ...] | None  # names of the columns of a matrix
 
@@ -77,12 +80,11 @@ class CalibrationSet(NamedTuple):
         return cells_of_rows(Sample(self.y, self.p, self.w))
 
     def take(self, rows: Ints | Bools) -> "CalibrationSet":
-        return CalibrationSet(
-            self.p[rows], self.y[rows], None if self.w is None else self.w[rows], self.classes
-        )
+        w = None if self.w is None else self.w[rows]
+        return CalibrationSet(self.p[rows], self.y[rows], w, self.classes)
 
     def split(self, n: int, seed: int | np.random.Generator | None) -> list["CalibrationSet"]:
-        """`n` random stratified parts: their sizes, and their numbers of events, differ by at most one."""
+        """`n` random stratified parts: sizes and numbers of events differ by at most one."""
         order = stream(whole_seed(seed), "folds").permutation(self.y.size)
         order = order[np.argsort(self.y[order], kind="stable")]
         return [self.take(np.sort(order[i::n])) for i in range(n)]
@@ -120,7 +122,10 @@ def accept_rows(
     `options` say which label is which.
     """
     if getattr(y_prob, "ndim", 0) > 2:
-        remedy = "`np.moveaxis(y_prob, 1, -1).reshape(-1, K)` has a row per pixel, and `np.ravel(y_true)` its label."
+        remedy = (
+            "`np.moveaxis(y_prob, 1, -1).reshape(-1, K)` has a row per pixel, and "
+            "`np.ravel(y_true)` its label."
+        )
         raise InputError(
             NAME, "must have one or two dimensions", f"got shape {y_prob.shape}", remedy=remedy
         )
@@ -139,10 +144,10 @@ def accept_rows(
     events = None
     if sample.p.ndim == 1:
         events = events_of_rows(sample)
-    elif (
-        scale == "probabilities"
-    ):  # the labels of a matrix were checked beside its number of columns
-        _check_probabilities(sample.p, np.inf if several else sample.tolerance)
+    elif scale == "probabilities":
+        # The labels of a matrix were checked beside its number of columns.
+        tolerance = np.inf if several else sample.tolerance
+        _check_probabilities(sample.p, tolerance)
     p = _as_floats(sample.p) if scale == "probabilities" else logits
     _check_shape(p, shape)
     y = np.asarray(sample.y) if several else np.asarray(sample.y).astype(np.int64, copy=False)
@@ -173,7 +178,8 @@ def accept_scores(
     if scale == "logits":
         _check_logits(p)
     else:
-        _check_probabilities(p, np.inf if shape == "labels" else row_sum_tolerance(p.dtype, None))
+        tolerance = np.inf if shape == "labels" else row_sum_tolerance(p.dtype, None)
+        _check_probabilities(p, tolerance)
     return p
 
 
@@ -190,9 +196,8 @@ def accept_probabilities(y_prob: ArrayLike) -> NDArray[Any]:
 
 def column_names(y_prob: ArrayLike) -> tuple[str | int, ...] | None:
     """The column names of a frame; None for arrays, and for default names (0, 1, 2, …)."""
-    if not hasattr(y_prob, "columns") and not hasattr(
-        y_prob, "column_names"
-    ):  # the latter is Arrow's word
+    # The latter is Arrow's word.
+    if not hasattr(y_prob, "columns") and not hasattr(y_prob, "column_names"):
         return None
     names = column(y_prob, NAME).names
     if (
@@ -218,7 +223,9 @@ def single_column(y_prob: ArrayLike) -> ArrayLike:
 def score_names(y_prob: ArrayLike) -> tuple[str, ...] | None:
     """The names of the columns of scores; None if they have none, or other names than text."""
     names = column_names(y_prob) or (getattr(y_prob, "name", None),)
-    return names if all(isinstance(name, str) for name in names) else None  # type: ignore[return-value]
+    if all(isinstance(name, str) for name in names):
+        return names  # type: ignore[return-value]
+    return None
 
 
 def used_rows(y_true: ArrayLike, sample_weight: ArrayLike | None) -> Bools:
@@ -254,7 +261,7 @@ def check_column_order(
     fitted: tuple[str | int, ...] | None,
     classes: tuple[Any, ...],
 ) -> None:
-    """Raise if columns have other names than in `fit`, or the names of the classes in another order."""
+    """Raise if columns or classes have other names than in `fit`, or another order."""
     if names is None or names == fitted:
         return
     wanted: tuple[Any, ...] = classes if fitted is None else fitted
@@ -287,9 +294,8 @@ def _check_logits(values: NDArray[Any]) -> None:
         raise InputError(
             NAME, "must have one or two dimensions", f"got {values.ndim} (shape {values.shape})"
         )
-    if values.size and not (
-        values.min() >= -_LARGEST and values.max() <= _LARGEST
-    ):  # false for nan too
+    # False for nan too.
+    if values.size and not (values.min() >= -_LARGEST and values.max() <= _LARGEST):
         if np.isnan(values).any():
             refuse_nan(values, NAME)
         bad = ~(np.abs(values) <= _LARGEST)

@@ -65,7 +65,7 @@ _REMEDIES_OF_LOGITS = _REMEDIES | {
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 def with_parameters(cls: Class) -> Class:
-    """Give a class the constructor that takes the fields it declares, by keyword unless a field says otherwise.
+    """Give a class a constructor that takes its declared fields, by keyword unless stated.
 
     Its docstring is completed: parameters that it does not mention are described as
     `_shared_parameters` has it, and what is learnt as `_state` has it.
@@ -89,7 +89,8 @@ def with_parameters(cls: Class) -> Class:
     return cast(Class, made)
 
 
-class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
+# Its bases, of scikit-learn, have no types.
+class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A map from scores to calibrated probabilities, learnt from labels.
 
     A subclass declares what it works on (`_shape`), learns in `_fit` and states its map in
@@ -169,16 +170,18 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         self
         """
         self._check()
-        options: Any = {
-            "labels": labels,
-            "pos_label": pos_label,
-            "scale": self._scale,
-            "shape": self._rows_shape,
-        }
         y_prob, y_true, sample_weight = calibration.rows_of_events(y_prob, y_true, sample_weight)
         y_prob = calibration.single_column(y_prob)
         with self._own_remedies():
-            rows = calibration.accept_rows(y_prob, y_true, sample_weight, **options)
+            rows = calibration.accept_rows(
+                y_prob,
+                y_true,
+                sample_weight,
+                labels=labels,
+                pos_label=pos_label,
+                scale=self._scale,
+                shape=self._rows_shape,
+            )
         self.n_rows_ = rows.p.shape[0]
         self.n_classes_ = rows.p.shape[1] if rows.p.ndim == 2 else None
         self.classes_ = rows.classes
@@ -212,7 +215,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         return scores
 
     def __str__(self) -> str:
-        """The calibrator; once it is fitted, what was chosen and, where that is known, what is gained."""
+        """The calibrator; once fitted, also what was chosen and the gain, where known."""
         if not any(name.endswith("_") for name in vars(self)):
             return repr(self)
         learnt = self._learnt_in_words()
@@ -237,7 +240,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
     def get_feature_names_out(
         self, input_features: Sequence[str] | None = None
     ) -> NDArray[np.object_]:
-        """Names of the columns that `transform` returns: those of the scores, if they have names."""
+        """Names of the columns that `transform` returns: those of the scores, if any."""
         check_is_fitted(self)
         n = self.n_features_in_
         fitted_names = self.score_names_
@@ -269,7 +272,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         column: str | Sequence[str] | None = None,
         table: str | Sequence[str] | None = None,
     ) -> str | dict[str, str]:
-        """The fitted map as one SQL expression, or for a matrix as one for each class, by the name of the class.
+        """The fitted map as an SQL expression; for a matrix, one per class, by class name.
 
         Parameters
         ----------
@@ -300,9 +303,11 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         Examples
         --------
         >>> from trueness.recalibrate import HistogramBinning
-        >>> fitted = HistogramBinning(n_bins=2).fit([0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 0.9], [0, 0, 0, 1, 1, 1, 1])
-        >>> fitted.to_sql(column="score")
-        'CASE WHEN "score" >= 0.0e0 AND "score" <= 1.0e0 THEN CASE WHEN "score" < 0.4e0 THEN 0.0e0 ELSE 1.0e0 END END'
+        >>> y_prob, y_true = [0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 0.9], [0, 0, 0, 1, 1, 1, 1]
+        >>> fitted = HistogramBinning(n_bins=2).fit(y_prob, y_true)
+        >>> print(fitted.to_sql(column="score"))  # doctest: +NORMALIZE_WHITESPACE
+        CASE WHEN "score" >= 0.0e0 AND "score" <= 1.0e0
+        THEN CASE WHEN "score" < 0.4e0 THEN 0.0e0 ELSE 1.0e0 END END
         """
         check_is_fitted(self)
         names = check_columns(column, self)
@@ -380,14 +385,17 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         self._check_parameters()
 
     def _check_parameters(self) -> None:
-        """Check the parameters that have demands of their own: not flags, words, `seed` and `level`."""
+        """Check the parameters other than flags, words, `seed` and `level`."""
 
     @abstractmethod
     def _fit(self, rows: calibration.CalibrationSet) -> None: ...
 
     @abstractmethod
     def _formula(self) -> Map:
-        """The fitted map of checked scores: one of `_formula`, or any function, which SQL and ONNX then refuse."""
+        """The fitted map of checked scores.
+
+        One of `_formula`, or any function, which SQL and ONNX then refuse.
+        """
 
 
 def _fingerprint(p: NDArray[Any]) -> int:
@@ -454,7 +462,7 @@ def refuse_matrix(calibrator: Calibrator, *, name: str = "calibrator") -> None:
 
 @contextmanager
 def warn_once() -> Iterator[None]:
-    """Of the library's warnings given inside, by the fits of many models, give the last of each class."""
+    """Of the library's warnings given by the fits of many models, give the last of each class."""
     with collected_warnings() as caught:
         yield
     last = {kind if kind is not TruenessWarning else text: (text, kind) for kind, text in caught}
@@ -463,7 +471,10 @@ def warn_once() -> Iterator[None]:
 
 
 def fit_each(nouns: tuple[str, str], fits: Iterable[tuple[Any, Callable[[], Any]]]) -> list[Any]:
-    """What each fit returns; its warnings are given once per category, with the names of the fits they come from."""
+    """What each fit returns.
+
+    Warnings are given once per category, with the names of the fits they come from.
+    """
     results: list[Any] = []
     messages: dict[type[TruenessWarning], dict[str, str]] = {}
     for name, fit in fits:
@@ -473,13 +484,15 @@ def fit_each(nouns: tuple[str, str], fits: Iterable[tuple[Any, Callable[[], Any]
             messages.setdefault(kind, {}).setdefault(repr(name), text)
     for category, texts in messages.items():
         names = list(texts)
-        first = next(iter(texts.values()))
-        several = f"{nouns[1]} {join_names(names)}; the first says"
-        warn(f"{several if len(names) > 1 else f'{nouns[0]} {names[0]}'}: {first}", category)
+        source = f"{nouns[0]} {names[0]}"
+        if len(names) > 1:
+            source = f"{nouns[1]} {join_names(names)}; the first says"
+        warn(f"{source}: {texts[names[0]]}", category)
     return results
 
 
 def join_names(names: list[str]) -> str:
     """A few names, and how many more there are."""
-    rest = f" and {len(names) - 3:,} more" if len(names) > 4 else ""
-    return ", ".join(names[:3] if rest else names) + rest
+    if len(names) > 4:
+        return f"{', '.join(names[:3])} and {len(names) - 3:,} more"
+    return ", ".join(names)

@@ -1,4 +1,4 @@
-"""A classifier followed by a calibrator, cross-fitted: its checks, scores and folds, and the metadata it requests."""
+"""A classifier followed by a calibrator, cross-fitted: its checks, scores, folds and metadata."""
 
 import reprlib
 import warnings
@@ -44,13 +44,17 @@ from trueness.typing import ArrayLike, Floats, Ints
 
 _EPS = 1e-12
 _GROUPS = (
-    "`sklearn.set_config(enable_metadata_routing=True)` lets `fit(X, y, groups=groups)` pass them on; without it, pass "
-    "the folds themselves: `cv=list({name}(…).split(X, y, groups))`."
+    "`sklearn.set_config(enable_metadata_routing=True)` lets `fit(X, y, groups=groups)` pass them "
+    "on; without it, pass the folds themselves: `cv=list({name}(…).split(X, y, groups))`."
 )
 
 
 @base.with_parameters
-class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # no types
+class CalibratedClassifier(
+    ClassifierMixin,  # type: ignore[misc]  # scikit-learn has no types
+    MetaEstimatorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """A classifier followed by a calibrator that is fitted on out-of-fold scores.
 
     Parameters
@@ -168,7 +172,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             scored = np.arange(y.size)
         else:
             scored = np.sort(np.concatenate([test for _, test in folds]))
-        rows = CalibrationSet(scores, codes[scored], None if w is None else w[scored], None)
+        scored_weights = None if w is None else w[scored]
+        rows = CalibrationSet(scores, codes[scored], scored_weights, None)
         tests = [np.searchsorted(scored, test) for _, test in folds]
         fits = (
             (number, partial(self._fit_calibrator, rows.take(test)))
@@ -306,7 +311,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         arguments: dict[str, Any],
         folds: list[tuple[Ints, Ints]],
     ) -> Floats:
-        """Scores of the rows in test parts, in row order, from classifiers that were not fitted on them."""
+        """Scores of the rows in test parts, in row order, from classifiers not fitted on them."""
         if self._frozen:
             return self._scores(estimator, X)
 
@@ -328,9 +333,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         return calibrator.fit(rows.p, self.classes_[rows.y], rows.w, labels=self.classes_.tolist())
 
     def _cross_fit(self, rows: CalibrationSet, folds: list[Ints]) -> Floats:
-        p = np.full(
-            (rows.y.size, self.classes_.size), np.nan
-        )  # a frozen classifier scores rows in no test part, too
+        # A frozen classifier scores rows in no test part, too.
+        p = np.full((rows.y.size, self.classes_.size), np.nan)
         with collected_warnings():
             # Warnings about these scores were given when the calibrators that stay were fitted.
             for test in folds:
@@ -384,10 +388,7 @@ def split_rows(
     except (TypeError, ValueError) as reason:
         got = f"it cannot: {str(reason).rstrip('.')}"
         raise InputError("cv", f"must split the {y.size:,} rows into folds", got) from reason
-    folds = [
-        tuple(np.flatnonzero(p) if p.dtype == np.bool_ else np.ravel(p) for p in fold)  # type: ignore[misc]
-        for fold in folds
-    ]
+    folds = [(_positions(train), _positions(test)) for train, test in folds]
     every = np.concatenate([np.empty(0, np.int64), *(test for _, test in folds)])
     for part in (every, *(train for train, _ in folds)):
         if part.size and not (part.dtype.kind in "iu" and part.min() >= 0 and part.max() < y.size):
@@ -407,6 +408,13 @@ def split_rows(
                 "cv", "must keep test rows out of the training part", f"fold {number} does not"
             )
     return folds
+
+
+def _positions(part: NDArray[Any]) -> Ints:
+    """Row numbers of a part, which may be given as a boolean for each row."""
+    if part.dtype == np.bool_:
+        return np.flatnonzero(part)
+    return np.ravel(part)
 
 
 def checked_weights(sample_weight: ArrayLike | None, n: int) -> Floats | None:
@@ -449,14 +457,20 @@ def rows_and_classes(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], NDArray[A
 def base_scores(
     estimator: Any, X: Any, classes: NDArray[Any], scale: Scale, *, matrix: bool
 ) -> Floats:
-    """Probabilities or logits of the rows: of the second class, or (`matrix`) one column per class."""
+    """Probabilities or logits of the rows: of the second class, or a column per class.
+
+    `matrix` asks for a column per class.
+    """
     fitted_classes = getattr(estimator, "classes_", None)
     if fitted_classes is None or list(fitted_classes) != list(classes):
         if fitted_classes is None:
             has = "no `classes_`"
         else:
             has = f"{', '.join(map(repr, np.asarray(fitted_classes).tolist()))}"
-        demand = f"must have the classes {', '.join(map(repr, classes.tolist()))} once fitted, in this order"
+        demand = (
+            f"must have the classes {', '.join(map(repr, classes.tolist()))} once fitted, in this "
+            "order"
+        )
         remedy = "Each training part of `cv` must have rows of every class."
         raise InputError("estimator", demand, f"it has {has}", remedy=remedy)
     if scale == "logits":
@@ -509,9 +523,8 @@ def _logits(estimator: Any, X: Any, classes: NDArray[Any], matrix: bool) -> Floa
 def _margins(estimator: Any, X: Any, classes: NDArray[Any]) -> Floats:
     margins = np.asarray(estimator.decision_function(X), dtype=np.float64)
     n = margins.shape[0]
-    return _check_shape(
-        margins, (n,) if classes.size == 2 else (n, classes.size), "decision_function"
-    )
+    shape = (n,) if classes.size == 2 else (n, classes.size)
+    return _check_shape(margins, shape, "decision_function")
 
 
 def _check_shape(scores: Floats, shape: tuple[int, ...], method: str) -> Floats:
@@ -532,7 +545,10 @@ class _FitArguments(NamedTuple):
 def _fit_arguments(
     owner: Any, estimator: Any, w: Floats | None, others: dict[str, Any]
 ) -> _FitArguments:
-    """Distribute the arguments of `fit`: as requested if routing is enabled, else as scikit-learn did before."""
+    """Distribute the arguments of `fit`.
+
+    As requested if routing is enabled, else as scikit-learn did before.
+    """
     if get_config()["enable_metadata_routing"]:
         routed = process_routing(owner, "fit", sample_weight=w, **others)
         weights = routed.calibrator.fit.get("sample_weight")

@@ -54,7 +54,8 @@ class ScalingBinning(base.Calibrator):
     -----
     With :math:`g` the map and :math:`I_b` the bins, all scores with :math:`g(s) \in I_b` get
 
-    .. math:: \mu_b = \frac{\sum_{i:\, g(s_i) \in I_b} w_i \, g(s_i)}{\sum_{i:\, g(s_i) \in I_b} w_i} .
+    .. math:: \mu_b = \frac{\sum_{i:\, g(s_i) \in I_b} w_i \, g(s_i)}
+       {\sum_{i:\, g(s_i) \in I_b} w_i} .
 
     A bin without rows of the last third gets the mean of the rows that defined it. Weights are
     repetitions with ``split="none"``; with thirds, a weighted row is not divided.
@@ -120,25 +121,23 @@ class ScalingBinning(base.Calibrator):
         *for_map, for_bins, for_means = (
             [rows] * n_parts if self.split == "none" else rows.split(n_parts, self.seed)
         )
-        self.scaler_ = (
-            None
-            if unfitted is None
-            else clone(unfitted).fit(for_map[0].p, for_map[0].y, for_map[0].w)
-        )
+        self.scaler_ = None
+        if unfitted is not None:
+            self.scaler_ = clone(unfitted).fit(for_map[0].p, for_map[0].y, for_map[0].w)
         for_bins, for_means = (
             rows._replace(p=self._scaled(rows.p)) for rows in (for_bins, for_means)
         )
         if self.bins == "umd":
             cuts = self._cuts(for_bins)
             self.edges_ = cuts.edges[1:-1]
-            own_weight = cuts.counts.astype(np.float64)
-            own_sums = cuts.events
+            weight = cuts.counts.astype(np.float64)
+            sums = cuts.events
         else:
             self.edges_ = EqualMass(int(self.n_bins)).group(for_bins.cells()).edges[1:-1]
-            own_weight, own_sums = _sums(for_bins, self.edges_)
-        weight, sums = (
-            (own_weight, own_sums) if self.split == "none" else _sums(for_means, self.edges_)
-        )
+            weight, sums = _sums(for_bins, self.edges_)
+        own_weight, own_sums = weight, sums
+        if self.split != "none":
+            weight, sums = _sums(for_means, self.edges_)
         empty = weight == 0
         # Sums of products are rounded: the mean of ones may be 1 + 2⁻⁵².
         self.values_ = np.clip(
@@ -146,7 +145,7 @@ class ScalingBinning(base.Calibrator):
         )
 
     def _cuts(self, rows: CalibrationSet) -> Cuts:
-        """The bins of UMD, with the sums of the scores inside them in place of those of the labels."""
+        """The bins of UMD, with the sums of the scores in place of those of the labels."""
         if rows.w is not None and (rows.w != np.floor(rows.w)).any():
             raise InputError(
                 "sample_weight", "must be whole numbers for `bins='umd'`, which cuts at ranks"
@@ -162,12 +161,12 @@ class ScalingBinning(base.Calibrator):
         return rank_cuts(scores, min(int(self.n_bins), bin_limit))
 
     def _scaled(self, p: Any) -> Floats:
-        return np.asarray(p if self.scaler_ is None else self.scaler_._formula()(p), np.float64)
+        scaled = p if self.scaler_ is None else self.scaler_._formula()(p)
+        return np.asarray(scaled, np.float64)
 
     def _formula(self) -> Steps:
-        return Steps(
-            self.edges_, self.values_, None if self.scaler_ is None else self.scaler_._formula()
-        )
+        scaler = None if self.scaler_ is None else self.scaler_._formula()
+        return Steps(self.edges_, self.values_, scaler)
 
 
 def _sums(rows: CalibrationSet, edges: Floats) -> tuple[Floats, Floats]:

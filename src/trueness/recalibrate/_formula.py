@@ -20,13 +20,15 @@ from trueness.typing import Floats
 
 LARGEST_LOGIT = 1e300  # logits that `predict` takes
 
-_NEGLIGIBLE = 1e-16  # a term of a smaller weight changes no prediction by 1e-13: log-odds of scores are within 745 of 0
+# A term of a smaller weight changes no prediction by 1e-13: log-odds of scores are within 745 of 0.
+_NEGLIGIBLE = 1e-16
 _FLAT = 1e-9  # slopes this small are 0 but for the rounding of coefficients
 
 
 def refuse(formula: Any, reason: str = "it is a class of your own") -> NoReturn:
     """Raise because a map has no form in other languages."""
-    reason = formula.reason if isinstance(formula, PythonOnly) else reason
+    if isinstance(formula, PythonOnly):
+        reason = formula.reason
     demand = f"This map cannot be written as one formula: {reason}"
     raise InputError(
         "", demand, remedy="`save` and `load_calibrator` carry every map to another Python."
@@ -126,7 +128,9 @@ class Odds(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """A function of log-odds z: value + (z − at) · (slope + bend · (z − at)) between breaks, + a log p − b log(1 − p).
+    """A piecewise function of log-odds z.
+
+    It is value + (z − at) · (slope + bend · (z − at)) between breaks, + a log p − b log(1 − p).
 
     Piece i reaches from breaks[i − 1] to breaks[i]; the outer ones are straight. p is the
     probability of z.
@@ -153,9 +157,11 @@ class Curve(NamedTuple):
                 else:
                     total = np.full(z.shape, self.value[0])
             if self.a:
-                total = total + self.a * (logs[0] if logs else -np.logaddexp(0, -z))
+                log_p = logs[0] if logs else -np.logaddexp(0, -z)
+                total = total + self.a * log_p
             if self.b:
-                total = total - self.b * (logs[1] if logs else -np.logaddexp(0, z))
+                log_q = logs[1] if logs else -np.logaddexp(0, z)
+                total = total - self.b * log_q
         infinite = np.isinf(z)
         if infinite.any():
             return np.where(infinite, np.where(z < 0, *self.ends), total)
@@ -208,7 +214,10 @@ def joined(x: Floats, y: Floats) -> Curve:
 
 
 def with_slopes(breaks: Floats, value: Floats, slope: Floats) -> Curve:
-    """The curve with these values and slopes at breaks, whose slope is linear between them and constant outside."""
+    """The curve with these values and slopes at breaks.
+
+    Its slope is linear between them and constant outside.
+    """
     bend = np.diff(slope) / (2 * np.diff(breaks))
     starts, height, steep = (
         np.concatenate([column[:1], column]) for column in (breaks, value, slope)
@@ -260,9 +269,8 @@ def bounded_logits(logits: Floats, eps: float) -> Floats:
     """Logits of scores moved into [eps, 1 − eps], or logarithms of scores of at least `eps`."""
     if logits.ndim == 2:
         return np.maximum(logits, np.log(eps))
-    end = np.log1p(-eps) - np.log(
-        eps
-    )  # 1 − eps may round to 1: the logit of the upper end is minus that of the lower
+    # 1 − eps may round to 1: the logit of the upper end is minus that of the lower.
+    end = np.log1p(-eps) - np.log(eps)
     return np.clip(logits, -end, end)
 
 
@@ -279,7 +287,8 @@ class Logs(NamedTuple):
         if not self.from_logits:
             with np.errstate(divide="ignore"):
                 z = np.log(p.astype(np.float64))
-            z = bounded_logits(z, self.eps) if self.eps else z
+            if self.eps:
+                z = bounded_logits(z, self.eps)
         if self.normalized:
             return log_softmax(z.astype(np.float64))
         return z
@@ -315,8 +324,10 @@ class Linear(NamedTuple):
     def plain(self, n: int) -> tuple[Floats, Floats]:
         """The whole matrix for n classes, which includes the centring, and the shift."""
         matrix = np.eye(n) if self.matrix is None else self.matrix
-        matrix = np.diag(matrix) if matrix.ndim == 1 else matrix
-        matrix = matrix - matrix.mean(axis=1, keepdims=True) if self.centred else matrix
+        if matrix.ndim == 1:
+            matrix = np.diag(matrix)
+        if self.centred:
+            matrix = matrix - matrix.mean(axis=1, keepdims=True)
         return matrix, np.zeros(n) if self.shift is None else self.shift
 
 

@@ -1,4 +1,4 @@
-"""Histogram binning: the event rate of each bin, with a guarantee from theorems or from the labels inside the bins."""
+"""Histogram binning: the event rate of each bin, with a guarantee from theorems or labels."""
 
 import math
 from dataclasses import field
@@ -29,10 +29,11 @@ _BREAKS_TIES = "`scheme='randomized'` breaks ties at random and keeps the guaran
 # repetition is drawn.
 _MOST_TOTAL = 1 << 52
 _MOST_REPEATED = 10**7
+# Streams of random numbers from one seed: `predict` must not repeat the draws of `fit`.
 _FIT, _PREDICT = (
     0,
     1,
-)  # streams of random numbers from one seed: `predict` must not repeat the draws of `fit`
+)
 _per_bin = fractions(lambda c: c.n_bins_)
 _inner = fractions(lambda c: c.n_bins_ - 1)
 _all_edges = fractions(lambda c: c.n_bins_ + 1, rising=True)
@@ -40,7 +41,9 @@ _all_edges = fractions(lambda c: c.n_bins_ + 1, rising=True)
 
 @with_parameters
 class HistogramBinning(Calibrator):
-    r"""Histogram binning: predict the event rate of each equal-mass bin, with a distribution-free guarantee.
+    r"""Histogram binning: the event rate of each equal-mass bin, with a guarantee.
+
+    The guarantee holds for any distribution of the rows.
 
     Parameters
     ----------
@@ -94,7 +97,8 @@ class HistogramBinning(Calibrator):
     Row 4 of 7 is the boundary; three labels on each side are averaged.
 
     >>> from trueness.recalibrate import HistogramBinning
-    >>> cal = HistogramBinning(n_bins=2).fit([0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 0.9], [0, 0, 1, 1, 1, 1, 0])
+    >>> y_prob, y_true = [0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 0.9], [0, 0, 1, 1, 1, 1, 0]
+    >>> cal = HistogramBinning(n_bins=2).fit(y_prob, y_true)
     >>> cal.edges_.tolist(), cal.predict([0.39, 0.4, 1.0]).round(3).tolist()
     ([0.0, 0.4, 1.0], [0.333, 0.667, 0.667])
     """
@@ -111,7 +115,8 @@ class HistogramBinning(Calibrator):
         ),
         "values": Field("prediction of each bin", _per_bin),
         "counts": Field(
-            "labels averaged in each bin, boundary rows only with 'original'; (Σw)²/Σw² for fractional weights",
+            "labels averaged in each bin, boundary rows only with 'original'; "
+            "(Σw)²/Σw² for fractional weights",
             array(lambda c: c.n_bins_, dtypes=("int64", "float64"), least=0),
         ),
         "rates": Field(
@@ -176,9 +181,9 @@ class HistogramBinning(Calibrator):
             got = f"got {bound!r}, which counts labels"
             raise InputError("bound", "must be 'hoeffding' when weights are not whole numbers", got)
         if scheme in _PUBLISHED and bound in ("hoeffding", "exact"):
-            options: Any = {"alpha": alpha, "scheme": scheme, "bound": bound}
             conditional, marginal = (
-                planning.epsilon(n, B, kind=kind, **options) for kind in planning.KINDS[:2]
+                planning.epsilon(n, B, kind=kind, alpha=alpha, scheme=scheme, bound=bound)
+                for kind in planning.KINDS[:2]
             )
         else:
             all_bins = planning.per_bin(alpha, B) if bound == "exact" else alpha / B
@@ -186,8 +191,11 @@ class HistogramBinning(Calibrator):
                 _largest_error(counts, rates, values, bound, d) for d in (all_bins, alpha)
             )
         # Given the bins of a split, they are as fixed as bins of equal width.
-        labels, bins = (int(counts.sum()), "fixed-width") if scheme == "split" else (n, scheme)
-        expected = planning.expected_ece(labels, B, bins) if self.whole_ else math.nan
+        expected = math.nan
+        if self.whole_ and scheme == "split":
+            expected = planning.expected_ece(int(counts.sum()), B, "fixed-width")
+        elif self.whole_:
+            expected = planning.expected_ece(n, B, scheme)
         texts = _theorem(self, bound), _assumptions(self), bound, scheme
         return Guarantee(conditional, marginal, expected, alpha, *texts, n=n, n_bins=B)
 
@@ -202,7 +210,10 @@ class HistogramBinning(Calibrator):
         elif self.epsilon is not None:
             checked_fraction(self.epsilon, "epsilon")
             if self.scheme == "fixed-width":
-                demand = "must be None for `scheme='fixed-width'`, where the rows in a bin depend on the scores"
+                demand = (
+                    "must be None for `scheme='fixed-width'`, where the rows in a bin depend on "
+                    "the scores"
+                )
                 raise InputError("epsilon", demand, f"got {self.epsilon!r}")
 
     def _fit(self, rows: CalibrationSet) -> None:
@@ -243,13 +254,19 @@ class HistogramBinning(Calibrator):
             raise InputError("sample_weight", demand, f"got {total:,.6g}")
 
     def _reachable(self) -> Bools:
-        """The bins that a score can fall into: no score is between equal edges, unless ties are broken at random."""
+        """The bins that a score can fall into.
+
+        No score is between equal edges, unless ties are broken at random.
+        """
         if self.ties_ is None:
             return np.append(np.diff(self.edges_[:-1]) > 0, True)
         return np.ones(self.n_bins_, bool)
 
     def _boundary_rows(self) -> Ints:
-        """Boundary rows among the labels averaged in each bin: with 'original', one in every bin but the last."""
+        """Boundary rows among the labels averaged in each bin.
+
+        With 'original', every bin but the last has one.
+        """
         return (self.scheme_ == "original") * (np.arange(self.n_bins_) < self.n_bins_ - 1).astype(
             np.int64
         )
@@ -327,7 +344,7 @@ class HistogramBinning(Calibrator):
         return PythonOnly(self._in_random_order, reason)
 
     def _in_random_order(self, p: NDArray[Any]) -> Floats:
-        """A row with the score of an edge is below it if its random number is smaller than the edge's."""
+        """A row with the score of an edge is below it if its random number is smaller."""
         assert self.ties_ is not None
         inner = self.edges_[1:-1]
         place = ranks(inner, p)
@@ -364,7 +381,10 @@ class Cuts(NamedTuple):
 
 
 def boundary_ranks(n: int, n_bins: int) -> Ints:
-    """0, ⌈Δ⌉, ⌈2Δ⌉, …, n + 1 with Δ = (n + 1) / B, in integers: the rounding of floats could raise a ceiling by one."""
+    """0, ⌈Δ⌉, ⌈2Δ⌉, …, n + 1 with Δ = (n + 1) / B.
+
+    Computed with integers: the rounding of floats could raise a ceiling by one.
+    """
     # Products of large weights do not fit into int64.
     kind = np.int64 if (n + 1) * n_bins < 1 << 62 else object
     return np.asarray(-(-np.arange(n_bins + 1, dtype=kind) * (n + 1) // n_bins), dtype=np.int64)
@@ -446,7 +466,10 @@ def _refuse_ties(fitted: HistogramBinning, n_bins: int) -> None:
     # draws from that interval, tied or not. A boundary score that occurs twice has mass of its own,
     # which belongs to the bin above but is not represented by the labels inside.
     if fitted.tied_edges_ and fitted.scheme_ in ("umd", "original"):
-        demand = f"`scheme={fitted.scheme_!r}` has no guarantee if several rows share the score of a boundary"
+        demand = (
+            f"`scheme={fitted.scheme_!r}` has no guarantee if several rows share the score of a "
+            "boundary"
+        )
         finding = f"they do at {fitted.tied_edges_:,} of {n_bins - 1:,} boundaries"
         raise InputError(
             "",
@@ -495,10 +518,13 @@ _PUBLISHED = {
     "original": "Corollary 1 (conditional) and the same step from Theorem 4 (marginal)",
 }
 _INSIDE = {
-    "hoeffding": "Hoeffding's inequality in each bin, given the labels per bin, with a union bound (conditional)",
+    "hoeffding": "Hoeffding's inequality in each bin, given the labels per bin, with a union bound "
+    "(conditional)",
     "exact": "The binomial distribution at its worst rate in each bin, given the labels per bin",
-    "clopper-pearson": "Clopper-Pearson intervals of the labels inside each bin, with a union bound (conditional)",
-    "bernstein": "Empirical Bernstein bounds (Maurer and Pontil 2009) in each bin, with a union bound (conditional)",
+    "clopper-pearson": "Clopper-Pearson intervals of the labels inside each bin, with a union "
+    "bound (conditional)",
+    "bernstein": "Empirical Bernstein bounds (Maurer and Pontil 2009) in each bin, with a union "
+    "bound (conditional)",
 }
 
 
@@ -518,14 +544,21 @@ def _theorem(fitted: HistogramBinning, bound: str) -> str:
 
 
 def _assumptions(fitted: HistogramBinning) -> str:
-    text = "Rows are independent draws from the distribution of future rows, and were not used to train the classifier"
+    text = (
+        "Rows are independent draws from the distribution of future rows, and were not used to "
+        "train the classifier"
+    )
     if fitted.scheme_ in ("umd", "original"):
         text += "; the distribution of scores has no point mass at a boundary"
-        text += f" ({fitted.tied_:,} rows are tied inside bins)" if fitted.tied_ else ""
+        if fitted.tied_:
+            text += f" ({fitted.tied_:,} rows are tied inside bins)"
     if fitted.scheme_ == "randomized":
         text += "; scores may be discrete, with ties broken at random now and in future"
     if fitted.scheme_ in ("split", "fixed-width"):
-        text += "; the statements hold given the bins and their numbers of labels, the expected error on average"
+        text += (
+            "; the statements hold given the bins and their numbers of labels, the expected error "
+            "on average"
+        )
     if not fitted.whole_:
         text += "; inside a bin, weights are independent of labels"
     return f"{text}. Event rates are per bin, even where two bins share a value."

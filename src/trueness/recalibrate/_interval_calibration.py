@@ -23,7 +23,8 @@ _DOUBT = 0.05
 """The coverage of one calibration set is below `coverage_low_` with this probability."""
 
 
-class IntervalCalibration(Savable, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+# Its base, of scikit-learn, has no types.
+class IntervalCalibration(Savable, BaseEstimator):  # type: ignore[misc]
     r"""Move the ends of prediction intervals so that they cover as often as stated.
 
     Fit it on rows that the model was not trained on, and judge the new intervals on others:

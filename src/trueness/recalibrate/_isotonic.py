@@ -279,7 +279,10 @@ def _on_common_edges(pairs: list[Pair]) -> tuple[Floats, Floats, Floats]:
         return pairs[0].edges, pairs[0].p0[np.newaxis], pairs[0].p1[np.newaxis]
     steps_of_all = sum(pair.edges.size for pair in pairs)
     if len(pairs) * steps_of_all > _MOST_VALUES:
-        demand = f"must be fewer: the pairs of all folds have {steps_of_all:,} steps, too many to average"
+        demand = (
+            f"must be fewer: the pairs of all folds have {steps_of_all:,} steps, too many to "
+            "average"
+        )
         raise InputError("folds", demand, f"got {len(pairs):,}")
     values = [pair.p0 for pair in pairs] + [pair.p1 for pair in pairs]
     edges, stacked = on_common_edges([pair.edges for pair in pairs] * 2, values)
@@ -288,7 +291,10 @@ def _on_common_edges(pairs: list[Pair]) -> tuple[Floats, Floats, Floats]:
 
 
 def _merged_for_log(p0: Floats, p1: Floats) -> Floats:
-    """The first axis is folds. Neither p1 nor 1 − p0 can be 0, though the latter may round to it."""
+    """The map of each fold: the first axis is folds.
+
+    Neither p1 nor 1 − p0 can be 0, though the latter may round to it.
+    """
     if len(p0) == 1:
         return np.asarray(p1[0] / (1 - p0[0] + p1[0]))
     with np.errstate(divide="ignore"):

@@ -5,7 +5,7 @@ With a ridge, quadratic scaling and splines.
 
 import math
 from abc import abstractmethod
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -122,7 +122,8 @@ class PlattScaling(shapes.LogitMap):
             slope, intercept = recalibration_line(x, w, smooth)
             if math.isnan(slope):
                 shift = recalibration_shift(x / unit, w, events)
-                shift = recalibration_shift(x / unit, w, smooth) if math.isnan(shift) else shift
+                if math.isnan(shift):
+                    shift = recalibration_shift(x / unit, w, smooth)
                 slope = 1 / unit
                 intercept = shift
                 message = "All scores are equal: the slope is not determined; it is set to 1."
@@ -228,7 +229,10 @@ class BetaCalibration(shapes.LogitMap):
             warn(f"{_SEPARATE}.", SeparableWarning)
         elif n_distinct < identity.size:
             values = "value does" if n_distinct == 1 else "values do"
-            finding = f"The scores' {n_distinct} distinct {values} not determine {identity.size} parameters"
+            finding = (
+                f"The scores' {n_distinct} distinct {values} not determine {identity.size} "
+                "parameters"
+            )
             warn(f"{finding}; the fit nearest to the identity is returned.", SeparableWarning)
         self.a_, self.b_, self.c_ = map(
             float, bounded_logistic(X, w, events, identity, slopes) @ make
@@ -263,13 +267,14 @@ class _Curved(shapes.LogitMap):
         cells = shapes.logit_cells(self._fit_logits(rows), rows.y, rows.w)
         self._adapt(cells)
         shape = self._curve_shape
-        data = (cells.weight[None], cells.events[None])
-        options: Any = (
+        (self.coefficients_,) = ridge_logistic(
+            shape.basis(cells.z),
+            cells.weight[None],
+            cells.events[None],
             shape.identity,
             self.ridge * shape.ridge,
             shape.bounded if self.monotone else None,
         )
-        (self.coefficients_,) = ridge_logistic(shape.basis(cells.z), *data, *options)
 
     @abstractmethod
     def _adapt(self, cells: shapes.LogitCells) -> None:
@@ -341,7 +346,9 @@ class QuadraticScaling(_Curved):
 
 @with_parameters
 class SplineCalibration(_Curved):
-    r"""Spline calibration: a curve of log-odds whose slope is linear between knots and constant outside them.
+    r"""Spline calibration: a curve of log-odds with a piecewise linear slope.
+
+    The slope is linear between knots and constant outside them.
 
     Parameters
     ----------

@@ -38,32 +38,38 @@ _ABOUT = {
     "from_logits": """    from_logits : bool, default False
         Whether the scores are logits; otherwise they are P(positive), whose logit is taken.""",
     "eps": """    eps : float, optional
-        Scores are clipped to [eps, 1 − eps], because 0 and 1 have infinite log-odds; `fit` warns if some are exactly 0
-        or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are nearer to 0 or 1, but at least the square
-        of that.""",
+        Scores are clipped to [eps, 1 − eps], because 0 and 1 have infinite log-odds; `fit` warns if
+        some are exactly 0 or 1. Default: 1 / (2 (n + 1)) for n rows, or less if some scores are
+        nearer to 0 or 1, but at least the square of that.""",
     "limits": """    limits : bool, default False
-        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped to the limits of the
-        map.""",
+        Whether `predict` uses scores outside [eps, 1 − eps] unchanged, so that 0 and 1 are mapped
+        to the limits of the map.""",
     "ridge": """    ridge : float, default 0
-        Half this, times the squared distance of the parameters from those of the identity, is added to the log loss
-        summed over rows: it shrinks the map towards the identity where rows are few. 1 is a good choice.""",
+        Half this, times the squared distance of the parameters from those of the identity, is added
+        to the log loss summed over rows: it shrinks the map towards the identity where rows are
+        few. 1 is a good choice.""",
 }
 ABOUT_MATRIX = {
     "from_logits": """    from_logits : bool, default False
         Whether the scores are logits. Probabilities enter by their logarithms.""",
     "eps": """    eps : float, optional
-        Smaller probabilities are set to this; `fit` warns if some are exactly 0. Default: 1 / (K (n + 1)) for n rows
-        and K classes, or less if there are smaller probabilities, but at least the square of that.""",
+        Smaller probabilities are set to this; `fit` warns if some are exactly 0. Default:
+        1 / (K (n + 1)) for n rows and K classes, or less if there are smaller probabilities, but at
+        least the square of that.""",
     "max_iter": """    max_iter : int, default 100
         Maximum number of Newton steps; about ten are usual. Beyond it, a warning is given.""",
 }
 """What maps of several classes have in common."""
 
-MOST_CELLS = 4096  # above this many distinct scores, neighbours are pooled, each cell at the mean of its log-odds
+# Above this many distinct scores, neighbours are pooled, each cell at the mean of its log-odds.
+MOST_CELLS = 4096
 
 
 class LogitMap(Calibrator):
-    """A calibrator with a parameter `eps`, perhaps `from_logits` and `limits`, that works on log-odds or logarithms."""
+    """A calibrator with a parameter `eps` that works on log-odds or logarithms.
+
+    It may also have the parameters `from_logits` and `limits`.
+    """
 
     _shared_parameters: ClassVar = _ABOUT
     _positive: ClassVar[str] = ""  # the penalty that must be above 0
@@ -96,7 +102,7 @@ class LogitMap(Calibrator):
             )
 
     def _fit_logits(self, rows: CalibrationSet) -> NDArray[Any]:
-        """Logits of the rows to learn from, after the decision how near to 0 and 1 scores may be."""
+        """Logits of the rows to learn from, after the decision how near to 0 and 1 they may be."""
         self.eps_ = self._least_distance(rows)
         if self._takes_logits:
             return rows.p
@@ -107,7 +113,9 @@ class LogitMap(Calibrator):
         return bounded_logits(logits, self.eps_)
 
     def _least_distance(self, rows: CalibrationSet) -> float:
-        """How near to 0 and 1 scores may be: `eps`, or by default δ, about the resolution of as many rows.
+        """How near to 0 and 1 scores may be: `eps`, or by default δ.
+
+        δ is about the resolution of as many rows.
 
         If some scores are nearer without being 0 or 1, it is their least distance, but at least δ².
         """
@@ -118,9 +126,8 @@ class LogitMap(Calibrator):
         delta = 1 / ((p.shape[1] if p.ndim == 2 else 2) * (n + 1))
         if self._takes_logits:
             return delta
-        nearest = float(p.min(initial=1)) or float(
-            np.min(p, where=p > 0, initial=1)
-        )  # the mask takes ten times as long
+        # The mask takes ten times as long.
+        nearest = float(p.min(initial=1)) or float(np.min(p, where=p > 0, initial=1))
         if p.ndim == 1:
             nearest = min(nearest, 1 - float(np.max(p, where=p < 1, initial=0)))
         return max(min(delta, nearest), delta * delta)
@@ -141,7 +148,8 @@ class LogitMap(Calibrator):
 
 
 def check_penalty(name: str, value: Any, *, positive: bool = False) -> None:
-    demand = f"be a finite number {'above 0' if positive else '≥ 0'}"
+    limit = "above 0" if positive else "≥ 0"
+    demand = f"be a finite number {limit}"
     check_number(name, value, demand, lambda v: 0 <= v < np.inf and not (positive and v == 0))
 
 
@@ -156,22 +164,29 @@ def _warn_moved(p: NDArray[Any], eps: float) -> None:
     Scores near them are moved as well.
     """
     vector = p.ndim == 1
-    ends = int((p == 0).sum()) + (int((p == 1).sum()) if vector else 0)
+    ends = int((p == 0).sum())
+    if vector:
+        ends += int((p == 1).sum())
     if not ends:
         return
+    moved = int((p < eps).sum())
+    values, where = "0", f"to {eps:.3g}"
+    if vector:
+        moved += int((1 - p < eps).sum())
+        values, where = "0 or 1", f"into [{eps:.3g}, 1 − {eps:.3g}]"
+    near = moved - ends
     subject = "1 score is" if ends == 1 else f"{ends:,} scores are"
-    near = int((p < eps).sum()) + (int((1 - p < eps).sum()) if vector else 0) - ends
-    nearly_so = f" ({near:,} more {'are' if near > 1 else 'is'} nearly so)" if near > 0 else ""
-    where = f"into [{eps:.3g}, 1 − {eps:.3g}]" if vector else f"to {eps:.3g}"
+    nearly_so = ""
+    if near > 0:
+        nearly_so = f" ({near:,} more {'are' if near > 1 else 'is'} nearly so)"
     verb = "was moved" if ends + max(near, 0) == 1 else "were moved"
-    warn(
-        f"{subject} exactly {'0 or 1' if vector else '0'}{nearly_so} and {verb} {where}.",
-        MovedScoresWarning,
-    )
+    warn(f"{subject} exactly {values}{nearly_so} and {verb} {where}.", MovedScoresWarning)
 
 
 class LogitShape(NamedTuple):
-    """A family of maps from log-odds to log-odds, linear in coefficients of which all but the first are not negative.
+    """A family of maps from log-odds to log-odds that is linear in its coefficients.
+
+    All coefficients but the first are not negative.
 
     The first column of the basis is 1; the others do not decrease in z over the range of the
     scores. With the bounds, a map never decreases. The identity has the coefficients 0, 1, …, 1.
@@ -192,13 +207,17 @@ class LogitShape(NamedTuple):
 
     @property
     def ridge(self) -> Floats:
-        """The penalty of strength 1: half the squared distance from the identity in the natural coefficients."""
+        """The penalty of strength 1.
+
+        Half the squared distance from the identity in the natural coefficients.
+        """
         return np.asarray(self.natural.T @ self.natural)
 
 
+# a + bz.
 LINE = LogitShape(
     np.eye(2), lambda z: np.column_stack([np.ones_like(z), z]), lambda theta: line(*theta)
-)  # a + bz
+)
 LOG_SCORES = LogitShape(
     np.eye(3), log_scores, lambda theta: line(theta[0], 0.0, *map(float, theta[1:]))
 )
@@ -211,16 +230,19 @@ def bend(reach: float, *, signed: bool) -> LogitShape:
     Coefficients are a and the slopes at two points between which the slope is linear: −reach and
     reach; signed, 0 and reach. The slopes are not negative exactly if the map increases.
     """
-    slope, c = ([0, 1, 0], 0.5 / reach) if signed else ([0, 0.5, 0.5], 0.25 / reach)
+    if signed:
+        slope, c = [0.0, 1.0, 0.0], 0.5 / reach
+    else:
+        slope, c = [0.0, 0.5, 0.5], 0.25 / reach
     natural = np.array([[1, 0, 0], slope, [0, -c, c]])
 
     def basis(z: Floats) -> Floats:
         inside = np.clip(z, -reach, reach)
         beyond = z - inside
-        square = (
-            inside * (np.abs(inside) if signed else inside)
-            + 2 * (beyond if signed else np.abs(beyond)) * reach
-        )
+        if signed:
+            square = inside * np.abs(inside) + 2 * beyond * reach
+        else:
+            square = inside * inside + 2 * np.abs(beyond) * reach
         # The product with `natural`, without waking threads.
         return np.column_stack(
             [np.ones_like(z), *(z * natural[1, j] + square * natural[2, j] for j in (1, 2))]
@@ -228,11 +250,11 @@ def bend(reach: float, *, signed: bool) -> LogitShape:
 
     def curve(theta: Floats) -> Curve:
         _, low, high = theta
-        breaks, slopes = (
-            ([-reach, 0.0, reach], [high, low, high]) if signed else ([-reach, reach], [low, high])
-        )
-        knots_and_ends = np.array(breaks)
-        return with_slopes(knots_and_ends, basis(knots_and_ends) @ theta, np.array(slopes))
+        if signed:
+            breaks, slopes = np.array([-reach, 0.0, reach]), np.array([high, low, high])
+        else:
+            breaks, slopes = np.array([-reach, reach]), np.array([low, high])
+        return with_slopes(breaks, basis(breaks) @ theta, slopes)
 
     return LogitShape(natural, basis, curve)
 
@@ -266,7 +288,7 @@ def spline(knots: Floats) -> LogitShape:
 
 
 def spline_knots(z: Floats, weight: Floats, number: int) -> Floats:
-    """Quantiles of ascending log-odds from 5 to 95 %, without those that hardly differ from the one before."""
+    """Quantiles of ascending log-odds from 5 to 95 %, each well above the one before."""
     reached = (np.cumsum(weight) - weight / 2) / weight.sum()
     quantiles = np.interp(np.linspace(0.05, 0.95, number), reached, z)
     # Slopes at knots closer than this could not be distinguished.
@@ -296,8 +318,10 @@ def logit_cells(z: Floats, y: Ints, w: Floats | None) -> LogitCells:
         pool = np.minimum((reached * (MOST_CELLS / reached[-1])).astype(np.int64), MOST_CELLS - 1)
         cell = np.unique(pool, return_inverse=True)[1][cell]
     weight = np.bincount(cell, w).astype(np.float64)
-    mean = (
-        np.bincount(cell, z if w is None else w * z) / weight if value.size > MOST_CELLS else value
-    )
-    events = np.bincount(cell, y if w is None else w * y, weight.size).astype(np.float64)
+    weighted_y = y if w is None else w * y
+    events = np.bincount(cell, weighted_y, weight.size).astype(np.float64)
+    mean = value
+    if value.size > MOST_CELLS:
+        weighted_z = z if w is None else w * z
+        mean = np.bincount(cell, weighted_z) / weight
     return LogitCells(mean, weight, events, cell)

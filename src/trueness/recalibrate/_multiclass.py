@@ -1,4 +1,4 @@
-"""Maps for several classes: the confidence in the predicted class, and one map per class against the rest."""
+"""Maps for several classes: of the confidence in the top class, and of each class on its own."""
 
 from dataclasses import field
 from functools import partial
@@ -101,7 +101,7 @@ class TopLabel(base.Calibrator):
         return np.asarray(self.classes_)[self._top_and_matrix(y_prob)[0]]
 
     def predict_confidence(self, y_prob: ArrayLike) -> Floats:
-        """The calibrated probability that the class that :meth:`predict_label` returns is correct."""
+        """The calibrated probability that :meth:`predict_label` returns the right class."""
         top, matrix = self._top_and_matrix(y_prob)
         return matrix[np.arange(top.size), top]
 
@@ -133,7 +133,8 @@ class TopLabel(base.Calibrator):
             )
             these = "these classes use the calibrator of all classes pooled"
             warn(
-                f"Fewer than `min_rows={self.min_rows}` rows are predicted as {names_of_few}: {these}.",
+                f"Fewer than `min_rows={self.min_rows}` rows are predicted as {names_of_few}: "
+                f"{these}.",
                 FewRowsWarning,
             )
 
@@ -187,7 +188,9 @@ def _with_confidence(p: NDArray[Any], top: Ints, confidence: Floats) -> Floats:
 
 @base.with_parameters
 class OneVsRest(base.Calibrator):
-    """Calibrate each column of a matrix as a binary problem: its class against all others, or a label of its own.
+    """Calibrate each column of a matrix as a binary problem.
+
+    A column is a class against all others, or a label of its own.
 
     Parameters
     ----------
@@ -219,7 +222,8 @@ class OneVsRest(base.Calibrator):
     >>> d = tn.simulate.multiclass(20_000, 3, distortion=tn.simulate.LabelNoise(0.4), seed=0)
     >>> fit, new = slice(0, 10_000), slice(10_000, None)
     >>> each = tn.OneVsRest(tn.BetaCalibration()).fit(d.y_prob[fit], d.y_true[fit])
-    >>> round(tn.ece(d.y_true[new], d.y_prob[new]), 3), round(tn.ece(d.y_true[new], each.predict(d.y_prob[new])), 3)
+    >>> y_true, y_prob = d.y_true[new], d.y_prob[new]
+    >>> round(tn.ece(y_true, y_prob), 3), round(tn.ece(y_true, each.predict(y_prob)), 3)
     (0.082, 0.014)
     """
 
@@ -252,9 +256,8 @@ class OneVsRest(base.Calibrator):
             return class_calibrator.fit(np.ascontiguousarray(rows.p[:, k]), y, rows.w)
 
         fits = ((name, partial(fit, k)) for k, name in enumerate(rows.classes))
-        self.calibrators_ = base.fit_each(
-            ("Label", "Labels") if several else ("Class", "Classes"), fits
-        )
+        nouns = ("Label", "Labels") if several else ("Class", "Classes")
+        self.calibrators_ = base.fit_each(nouns, fits)
 
     def _formula(self) -> PerClass:
         columns = tuple(calibrator._formula() for calibrator in self.calibrators_)

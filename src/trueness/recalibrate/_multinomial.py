@@ -35,8 +35,8 @@ class _Multinomial(LogitMap):
     _shared_parameters: ClassVar = {
         **ABOUT_MATRIX,
         "from_logits": """    from_logits : bool, default False
-        Whether the scores are logits. Probabilities enter by their logarithms, logits unchanged, so that a constant
-        added to all logits of a row matters. Logits must lie within ±10⁶.""",
+        Whether the scores are logits. Probabilities enter by their logarithms, logits unchanged, so
+        that a constant added to all logits of a row matters. Logits must lie within ±10⁶.""",
     }
 
     _positive: ClassVar = "l2"
@@ -48,7 +48,8 @@ class _Multinomial(LogitMap):
     def _fit(self, rows: CalibrationSet) -> None:
         X = self._fit_logits(rows).astype(np.float64)
         self._check_logits(X)
-        X = soft.log_softmax(X) if self._normalized else X
+        if self._normalized:
+            X = soft.log_softmax(X)
         linear, identity, ridge = self._problem(X)
         if np.abs(X).max() > _EXTREME:
             start = identity * soft.inverse_temperature(X, rows.y, rows.w).value
@@ -254,7 +255,7 @@ class MatrixScaling(_Multinomial):
 
 @with_parameters
 class DirichletCalibration(MatrixScaling):
-    r"""Dirichlet calibration: the map that is optimal if each class has Dirichlet-distributed probabilities.
+    r"""Dirichlet calibration: optimal if each class has Dirichlet-distributed probabilities.
 
     Beta calibration for any number of classes: :class:`MatrixScaling` of log-probabilities, with
     the authors' penalty on the off-diagonal entries of the matrix and on the shifts.

@@ -13,10 +13,11 @@ from trueness.errors import MissingLibraryError
 from trueness.recalibrate import _formula as formulas
 from trueness.typing import Floats
 
+# Old enough for runtimes of the last years; the operators used have not changed since.
 _OPSET, _IR_VERSION = (
     17,
     8,
-)  # old enough for runtimes of the last years; the operators used have not changed since
+)
 
 
 def onnx_of(
@@ -124,9 +125,8 @@ def _piece(graph: _Graph, edges: Floats, p: str) -> str:
     if not edges.size:
         return index
     step = 1 << (int(edges.size).bit_length() - 1)
-    padded = np.concatenate(
-        [[-np.inf], edges, np.full(2 * step - edges.size, np.nan)]
-    )  # nothing reaches nan
+    # Nothing reaches nan.
+    padded = np.concatenate([[-np.inf], edges, np.full(2 * step - edges.size, np.nan)])
     while step:
         further = add("Add", index, step)
         reached = add("GreaterOrEqual", p, add("Gather", padded, further))
@@ -165,7 +165,8 @@ def _curve(graph: _Graph, curve: formulas.Curve, p: str, from_logits: bool) -> s
     else:
         log_p = add("Log", p)
         log_q = add("Log", rest)
-    total = add("Add", total, add("Mul", curve.a, log_p)) if curve.a else total
+    if curve.a:
+        total = add("Add", total, add("Mul", curve.a, log_p))
     if curve.b:
         return add("Sub", total, add("Mul", curve.b, log_q))
     return total
@@ -201,11 +202,13 @@ def _softmax(graph: _Graph, formula: formulas.Softmax, scores: str) -> str:
     logs = formula.logs
     z = scores
     if not logs.from_logits:
-        z = add("Log", add("Max", scores, logs.eps) if logs.eps else scores)
+        moved = add("Max", scores, logs.eps) if logs.eps else scores
+        z = add("Log", moved)
     if logs.normalized:
         z = add("LogSoftmax", z, axis=1)
     total = z if formula.linear is None else _linear(graph, formula.linear, z)
-    total = total if formula.temperature == 1 else add("Div", total, formula.temperature)
+    if formula.temperature != 1:
+        total = add("Div", total, formula.temperature)
     return add("Softmax", total, axis=1)
 
 
@@ -224,9 +227,8 @@ def _linear(graph: _Graph, linear: formulas.Linear, z: str) -> str:
     if linear.beta is None:
         return total
     share = add("Softmax", z, axis=1)
-    rest = add(
-        "MatMul", share, 1 - np.eye(linear.beta.shape[0])
-    )  # not 1 − share, which may round to 0
+    # Not 1 − share, which may round to 0.
+    rest = add("MatMul", share, 1 - np.eye(linear.beta.shape[0]))
     c, a, b = linear.beta.T
     ends = add("Sub", add("Mul", a, add("Log", share)), add("Mul", b, add("Log", rest)))
     cost = add("Log", add("Add", 1.0, add("Exp", add("Neg", add("Add", c, ends)))))

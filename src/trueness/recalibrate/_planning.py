@@ -32,10 +32,11 @@ DELTA = 1e-9
 represent it."""
 
 _MOST_ROWS = 1 << 53
+# Beyond these, a bound would take many seconds to compute.
 _MOST_EXACT, _MOST_SEARCHED = (
     10**6,
     10**5,
-)  # beyond these, a bound would take many seconds to compute
+)
 
 
 class _Plan(NamedTuple):
@@ -106,7 +107,8 @@ def epsilon(
     -----
     With :math:`m = \lfloor n/B \rfloor - 1` and Hoeffding's inequality,
 
-    .. math:: \varepsilon_{cond} = \sqrt{\log(2B/\alpha) / 2m}, \quad \varepsilon_{marg} = \sqrt{\log(2/\alpha) / 2m}
+    .. math:: \varepsilon_{cond} = \sqrt{\log(2B/\alpha) / 2m}, \quad
+       \varepsilon_{marg} = \sqrt{\log(2/\alpha) / 2m}
 
     (Theorem 3, and Theorem 4 with its δ). 'original' adds 1/(m + 1) (Corollary 1), 'randomized'
     adds δ = 1e-9. The expected error is at most :math:`\sqrt{\sum_b (N_b + 1) / 4 N_b (n + 1)} \le
@@ -212,20 +214,23 @@ def sample_size(
     if plan.bound == "exact":
         needs = math.log(2 / plan.level(B)) / (2 * e * e)
         if needs > _MOST_SEARCHED:  # sizes below Hoeffding's are tried one by one
-            demand = f"is too small for `bound='exact'`, which is searched for up to {_MOST_SEARCHED:,} rows per bin"
+            demand = (
+                f"is too small for `bound='exact'`, which is searched for up to {_MOST_SEARCHED:,} "
+                "rows per bin"
+            )
             remedy = "'hoeffding' takes any epsilon."
             raise InputError("epsilon", demand, f"{e:g} needs about {needs:,.0f}", remedy=remedy)
+        # If a bin has the label of its boundary.
         allowed, below = (
             e - plan.delta,
             plan.scheme == "original" and B > 1,
-        )  # if a bin has the label of its boundary
+        )
         size = least_size(
             lambda n: (allowed * (n + 1) - 1) / n if below else allowed, plan.level(B)
         )
         return max(2 * B, B * (size + 1) - 1)
-    return B * _first_true(
-        lambda rows: _epsilon(rows * B, B, plan) <= e, 2
-    )  # these bounds depend on ⌊n/B⌋ alone
+    # These bounds depend on ⌊n/B⌋ alone.
+    return B * _first_true(lambda rows: _epsilon(rows * B, B, plan) <= e, 2)
 
 
 @suggests_keywords
@@ -305,7 +310,10 @@ _ADVICE = ((1_000, 5), (5_000, 10), (20_000, 22))
 
 
 def usual_bins(n: int) -> int:
-    """The paper's recommendation: its three pairs interpolated on logarithmic axes, and ∝ √n outside."""
+    """The paper's recommendation.
+
+    Its three pairs are interpolated on logarithmic axes; outside, the number is ∝ √n.
+    """
     (first, fewest), *_, (last, most_bins) = _ADVICE
     if n <= first:
         return max(1, round(fewest * math.sqrt(n / first)))
@@ -325,8 +333,10 @@ def _epsilon(n: int, B: int, plan: _Plan) -> float:
         return _exact(n, B, plan)
     fewest_rows = n // B - 1
     tails = 2 * B if plan.kind == "conditional" else 2
-    hoeffding = math.sqrt(math.log(tails / plan.alpha) / (2 * fewest_rows))
-    return hoeffding + (1 / (n // B) if plan.scheme == "original" else 0.0) + plan.delta
+    error = math.sqrt(math.log(tails / plan.alpha) / (2 * fewest_rows))
+    if plan.scheme == "original":
+        error += 1 / (n // B)
+    return error + plan.delta
 
 
 def expected_ece(n: int, B: int, scheme: str, split: float = 0.5) -> float:
@@ -346,7 +356,7 @@ def expected_ece(n: int, B: int, scheme: str, split: float = 0.5) -> float:
 
 
 def _square(gaps: int, scheme: str) -> float:
-    """A bound on `gaps` times the mean squared error of a bin that spans that many gaps between ranks."""
+    """A bound on `gaps` times the mean squared error of a bin that spans this many gaps."""
     inside = gaps - 1
     if scheme == "original":
         return (inside / 4 + 1) / gaps
@@ -368,7 +378,7 @@ def _exact(n: int, B: int, plan: _Plan) -> float:
 
 @lru_cache(maxsize=4096)
 def size_epsilon(size: int, d: float) -> float:
-    """The exact deviation of a mean of `size` labels that is exceeded with probability d, cached."""
+    """The deviation of a mean of `size` labels that is exceeded with probability d, cached."""
     if size > _MOST_EXACT:
         demand = f"`bound='exact'` is available for up to {_MOST_EXACT:,} rows per bin"
         raise InputError("", demand, f"got {size:,}", remedy="'hoeffding' takes any number.")
@@ -376,17 +386,21 @@ def size_epsilon(size: int, d: float) -> float:
 
 
 def per_bin(alpha: float, B: int) -> float:
-    """The failure probability of each of B independent bins for which any fails with probability alpha."""
+    """The failure probability of each of B independent bins if any fails with alpha."""
     return -math.expm1(math.log1p(-alpha) / B)
 
 
 def _most_exact(n: int, e: float, plan: _Plan) -> int:
-    """The largest B that keeps ε: monotone only among the B of equal rows per bin, of which there are few runs."""
+    """The largest B that keeps ε.
+
+    ε is monotone only among the B of equal rows per bin, of which there are few runs.
+    """
     # The m ≤ 2Ne counts next to a rate near one half have probability at most 0.43 / √(Npq) each
     # (Herzog 1947), and must together have 1 − alpha; this excludes bins with fewer than `fewest`
     # rows.
     fewest = (1 - plan.alpha) ** 2 / (3.2 * e * e) - 1
-    runs = _runs_of_equal_size(n, n // 2 if fewest < 10 else int((n + 1) / fewest))
+    most_bins = n // 2 if fewest < 10 else int((n + 1) / fewest)
+    runs = _runs_of_equal_size(n, most_bins)
     searched = 0
     while batch := list(islice(runs, 1024)):
         size = np.array([(n + 1) // first - 1 for first, _ in batch])
@@ -416,16 +430,20 @@ def _runs_of_equal_size(n: int, last: int) -> Iterator[tuple[int, int]]:
 
 
 def _split_epsilon(n: int, B: int, plan: _Plan) -> float:
-    """The ε at which the failure probabilities of all bins, averaged over their sizes, sum to alpha."""
+    """The ε at which the mean failure probabilities of all bins sum to alpha.
+
+    The mean is over the sizes of the bins.
+    """
     low = 0.0
     high = 1.0
     if _split_failure(high, n, B, plan) > plan.alpha:
         return high  # a bin is too likely to be empty; an error cannot exceed 1
     while high - low > 1e-12:
         middle = (low + high) / 2
-        low, high = (
-            (low, middle) if _split_failure(middle, n, B, plan) <= plan.alpha else (middle, high)
-        )
+        if _split_failure(middle, n, B, plan) <= plan.alpha:
+            high = middle
+        else:
+            low = middle
     return high
 
 
@@ -482,7 +500,10 @@ def _plan(alpha: Any, kind: Any, scheme: Any, bound: Any, split: Any) -> _Plan:
         raise InputError("bound", demand, f"{bound!r} depends on the labels", remedy=remedy)
     bound = checked_word(bound, "bound", ("hoeffding", "exact"))
     if scheme == "fixed-width" and kind != "expected-ece":
-        remedy = "The number of rows in a bin depends on the scores: after `fit`, `guarantee` counts them."
+        remedy = (
+            "The number of rows in a bin depends on the scores: after `fit`, `guarantee` counts "
+            "them."
+        )
         raise InputError(
             "kind",
             "must be 'expected-ece' for `scheme='fixed-width'`",
@@ -490,7 +511,10 @@ def _plan(alpha: Any, kind: Any, scheme: Any, bound: Any, split: Any) -> _Plan:
             remedy=remedy,
         )
     if scheme == "split" and bound == "exact" and kind != "expected-ece":
-        demand = "must be 'hoeffding' for `scheme='split'` before data are seen, since the rows per bin are random"
+        demand = (
+            "must be 'hoeffding' for `scheme='split'` before data are seen, since the rows per "
+            "bin are random"
+        )
         raise InputError(
             "bound", demand, remedy="After `fit`, `guarantee(bound='exact')` counts them."
         )

@@ -1,4 +1,4 @@
-"""Correction for a prior shift: classes that were weighted or sampled in training, or a new event rate."""
+"""Correction for a prior shift: classes weighted or sampled in training, or a new event rate."""
 
 import math
 import sys
@@ -178,7 +178,7 @@ def _limit(calibrator: Any, value: Any) -> str:
 
 @with_parameters
 class PriorCorrection(Calibrator):
-    r"""Divide the odds by one weight, to undo class weights, sampling, or a change of the event rate.
+    r"""Divide the odds by one weight: undo class weights, sampling or a changed event rate.
 
     Parameters
     ----------
@@ -272,7 +272,9 @@ class PriorCorrection(Calibrator):
         self.log_weight_high_: Any = None
         if _check_choice(self.weight, self.rate_train, self.rate_deploy):
             logs = _log_weights(self.weight, self.rate_train, self.rate_deploy, self.n_classes_)
-            self.log_weight_ = logs if self.n_classes_ is None else logs - logs[0]  # type: ignore[index]  # of classes, an array
+            if self.n_classes_ is not None:
+                logs = logs - logs[0]  # type: ignore[index]  # an array, of classes
+            self.log_weight_ = logs
         elif self.n_classes_ is None:
             self._fit_vector(rows)
         else:
@@ -319,9 +321,8 @@ class PriorCorrection(Calibrator):
                 f"{subject} that its scores allow: Platt's smoothed targets replaced the labels."
             )
             warn(message, SeparableWarning)
-            from_other_classes = totals / (
-                totals + K
-            )  # from the rows of each class to each other class
+            # From the rows of each class to each other class.
+            from_other_classes = totals / (totals + K)
             totals = (
                 np.where(totals > 0, totals * (totals + 1) / (totals + K), 0)
                 + from_other_classes.sum()
@@ -350,7 +351,7 @@ def _exp(value: Any) -> Any:
 
 
 def _class_shifts(x: Floats, w: Floats, totals: Floats) -> tuple[Floats, Floats]:
-    """Shifts of the columns of logits at which the expected totals are `totals`, and the information about them."""
+    """Shifts of logits at which the expected totals are `totals`, and their information."""
     ridge = _RIDGE * max(float(w.sum()), 1.0)
     peak = x.max(axis=1, initial=-np.inf) if x.size else np.zeros(0)
     x = x - peak[:, None]

@@ -1,4 +1,4 @@
-"""Fitted maps as JSON: numbers with their meaning, their checks, and no code that runs when they are read."""
+"""Fitted maps as JSON: numbers with their meaning and checks, and no code that runs when read."""
 
 import json
 import math
@@ -52,7 +52,8 @@ class Field:
         value = getattr(calibrator, f"{name}_")
         demand = "" if self.optional and value is None else self.demand(calibrator, value)
         if demand:
-            value = value.tolist() if isinstance(value, np.ndarray) else value
+            if isinstance(value, np.ndarray):
+                value = value.tolist()
             got = f"its {name!r} must be {demand}; got {reprlib.repr(value)}"
             raise InputError("stored", f"must be a complete {type(calibrator).__name__}", got)
 
@@ -338,7 +339,7 @@ def _restored(stored: Any) -> Any:
 
 
 def _predicts(calibrator: Any) -> bool:
-    """Whether a map makes probabilities of a few scores: the smallest, the largest and some between."""
+    """Whether a map makes probabilities of the smallest, the largest and some other scores."""
     k = calibrator.n_classes_
     between = np.linspace(0.0, 1.0, 101)
     scores = np.concatenate([between, [5e-324, 1e-300, 1e-9, 1 - 1e-9, 1 - 2**-53]])
@@ -382,7 +383,7 @@ def load_calibrator(path: str | Path) -> Any:
 
 
 def _checksum(described: Mapping[str, Any]) -> str:
-    """CRC-32 of the content, whatever the order of keys, and whether whole floats are written as 1.0 or 1."""
+    """CRC-32 of the content, for any order of keys, and whether 1.0 is written as 1.0 or 1."""
     try:
         text = json.dumps(
             _canonical(described), sort_keys=True, ensure_ascii=True, separators=(",", ":")
@@ -435,8 +436,11 @@ def _notes(about: Any) -> dict[str, Any]:
 
 def _check_names(where: str, names: set[str], known: set[str]) -> None:
     if names != known:
-        faults = [f"lacks {', '.join(sorted(known - names))}"] if known - names else []
-        faults += [f"has the unknown {', '.join(sorted(names - known))}"] if names - known else []
+        faults = []
+        if known - names:
+            faults.append(f"lacks {', '.join(sorted(known - names))}")
+        if names - known:
+            faults.append(f"has the unknown {', '.join(sorted(names - known))}")
         raise InputError("stored", "must be complete", f"its {where!r} {' and '.join(faults)}")
 
 
@@ -457,7 +461,8 @@ def _unfitted_calibrator(outline: Mapping[str, Any]) -> Any:
             "stored", "must name a calibrator of this version as its type", f"got {name!r}"
         )
     parameters = outline["parameters"]
-    _check_names("parameters", set(parameters), set(cls._get_param_names()))  # type: ignore[attr-defined]
+    expected = set(cls._get_param_names())  # type: ignore[attr-defined]
+    _check_names("parameters", set(parameters), expected)
     return cls(**{key: _from_plain(value, key) for key, value in parameters.items()})
 
 
@@ -528,7 +533,10 @@ def _array(values: Any, dtype: Any, name: str) -> NDArray[Any]:
     elif not isinstance(values, list):
         fault = f"is {reprlib.repr(values)}, which is not a list"
     elif strange := _types(values) - _ENTRIES[kind.kind]:
-        fault = f"has the dtype {kind} and entries of type {', '.join(sorted(t.__name__ for t in strange))}"
+        fault = (
+            f"has the dtype {kind} and entries of type "
+            f"{', '.join(sorted(t.__name__ for t in strange))}"
+        )
     else:
         try:
             return np.array(values, dtype=kind)

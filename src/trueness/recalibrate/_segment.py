@@ -54,7 +54,9 @@ _keys = meets(
 
 @base.with_parameters
 class SegmentCalibration(base.Calibrator):
-    r"""A map of all rows whose log-odds are shifted in each segment, such as a region, towards its event rate.
+    r"""A map of all rows, shifted in each segment (such as a region) towards its event rate.
+
+    The shift is one of log-odds.
 
     Parameters
     ----------
@@ -194,21 +196,19 @@ class SegmentCalibration(base.Calibrator):
         cluster = self._cluster
         w = rows.weights
         self.overall_, self.shifts_ = self._parts(rows, code, cluster)
-        (gain, loss), units = (
-            np.zeros((2, rows.y.size)),
-            rows.y.size if cluster is None else np.unique(cluster).size,
-        )
-        worth = float(w.sum() if are_whole(w) else w.sum() ** 2 / (w @ w))
+        gain, loss = np.zeros((2, rows.y.size))
+        units = rows.y.size if cluster is None else np.unique(cluster).size
+        worth = float(w.sum())
+        if not are_whole(w):
+            worth = float(w.sum() ** 2 / (w @ w))
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", TruenessWarning
-            )  # what they say of parts, they said of all rows
+            # What they say of parts, they said of all rows.
+            warnings.simplefilter("ignore", TruenessWarning)
             folds = min(_FOLDS, units) if len(self.segments_) > 1 else 1
             (fold,) = deal_rows(np.asarray(rows.p, np.float64), rows.y, rows.w, cluster, folds, 1)
             for out in (fold == f for f in range(folds) if folds > 1):
-                overall, shifts = self._parts(
-                    rows.take(~out), code[~out], None if cluster is None else cluster[~out]
-                )
+                rest = None if cluster is None else cluster[~out]
+                overall, shifts = self._parts(rows.take(~out), code[~out], rest)
                 plain = overall._formula()(rows.p[out])
                 before, after = (
                     np.maximum(np.where(rows.y[out] == 1, q, 1 - q), 1e-300)
@@ -227,17 +227,13 @@ class SegmentCalibration(base.Calibrator):
     ) -> tuple[base.Calibrator, Floats]:
         """The map of all rows, and the shifts of the segments."""
         overall: Any = clone(base.inner_calibrator(self.calibrator, PlattScaling))
-        overall.fit(
-            rows.p,
-            rows.y,
-            rows.w,
-            **({"cluster": cluster} if isinstance(overall, AutoCalibration) else {}),
-        )
-        shifts, (there, code), w = (
-            np.zeros(len(self.segments_)),
-            np.unique(code, return_inverse=True),
-            rows.weights,
-        )
+        if isinstance(overall, AutoCalibration):
+            overall.fit(rows.p, rows.y, rows.w, cluster=cluster)
+        else:
+            overall.fit(rows.p, rows.y, rows.w)
+        shifts = np.zeros(len(self.segments_))
+        there, code = np.unique(code, return_inverse=True)
+        w = rows.weights
         if shifts.size > 1:
             q = overall._formula()(rows.p)
             if are_whole(w):
@@ -256,7 +252,10 @@ class SegmentCalibration(base.Calibrator):
 
     @property
     def leave_alone_(self) -> bool:
-        """Whether the map of all rows is as good: `gain_` is below 0.61 standard errors of the mean over rows."""
+        """Whether the map of all rows is as good.
+
+        `gain_` is below 0.61 standard errors of the mean over rows.
+        """
         low, high = ((end - self.gain_) / _WIDER for end in (self.gain_low_, self.gain_high_))
         return (
             not chance_of_gain(self.gain_, self.gain_ + low, self.gain_ + high, _LEVEL)
@@ -269,7 +268,10 @@ class SegmentCalibration(base.Calibrator):
         fall = f"falls by {self.gain_:.3g} per row" if self.gain_ > 0 else "does not fall"
         text = f"beyond one map for all rows, the held-out log loss {fall} ({limits})"
         advice = " That is no more than noise: fit one map." if self.leave_alone_ else ""
-        return f"Map by {' and '.join(self.by_names_)}, {len(self.segments_):,} segments: {text}.{advice}"
+        return (
+            f"Map by {' and '.join(self.by_names_)}, {len(self.segments_):,} segments: "
+            f"{text}.{advice}"
+        )
 
 
 def advice(
@@ -310,7 +312,10 @@ def advice(
 def _segments(
     by: Any, rows: ArrayLike, n: int
 ) -> tuple[tuple[str, ...], list[tuple[str | None, ...]], Ints]:
-    """The names of the columns, the values that occur together, None if missing, and which of these each row has."""
+    """The names of the columns, the values that occur together, and each row's number among these.
+
+    A missing value is None.
+    """
     columns = read_by(by, rows, np.ones(n, bool), whole="names")
     if cut := [column.name for column in columns if column.edges]:
         got = f"{cut[0]!r} has many other numbers"

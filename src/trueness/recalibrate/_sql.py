@@ -57,7 +57,9 @@ class _Writer(NamedTuple):
     cast: str = "{}"
     read: str = "{}"  # the number in a column
     is_number: str = ""  # whether a column holds one, where the database does not know
-    fence: str = ""  # keeps the columns of an inner query from being written out, and computed, wherever they are used
+    # Keeps the columns of an inner query from being written out, and computed, wherever they are
+    # used.
+    fence: str = ""
 
     def name(self, column: str) -> str:
         if "\0" in column:  # which ends a text in many databases
@@ -175,7 +177,8 @@ def query_of(formula: formulas.Map, columns: Sequence[str], table: Any, dialect:
         inner = ", ".join(f"{text} AS {writer.name(name)}" for name, text in first.items())
         source = f"(SELECT *, {inner} FROM {source}{writer.fence}) AS scored"
     new = [writer.name(f"{column}_calibrated") for column in columns]
-    return f"SELECT *, {', '.join(f'{text} AS {name}' for text, name in zip(last, new, strict=True))} FROM {source}"
+    selected = ", ".join(f"{text} AS {name}" for text, name in zip(last, new, strict=True))
+    return f"SELECT *, {selected} FROM {source}"
 
 
 def check_columns(column: Any, calibrator: Any, argument: str = "column") -> list[str]:
@@ -210,7 +213,10 @@ def _vector(writer: _Writer, formula: formulas.Map, name: str) -> str:
     if formula.from_logits:
         return text
     cut, (low, high) = number(formula.eps), map(number, formula(np.array([0.0, 1.0])))
-    return f"CASE WHEN {name} <= {cut} THEN {low} WHEN {number(1)} - {name} <= {cut} THEN {high} ELSE {text} END"
+    return (
+        f"CASE WHEN {name} <= {cut} THEN {low} "
+        f"WHEN {number(1)} - {name} <= {cut} THEN {high} ELSE {text} END"
+    )
 
 
 def _cases(writer: _Writer, name: str, edges: Floats, texts: list[str]) -> str:
@@ -243,7 +249,8 @@ def _curve(writer: _Writer, curve: formulas.Curve, name: str, from_logits: bool)
     unit = writer.number(1)
     z = name if from_logits else f"LN({name} / ({unit} - {name}))"
     texts = [_polynomial(writer, z, *piece) for piece in zip(*curve[1:5], strict=True)]
-    terms = [_cases(writer, name, curve.breaks if from_logits else expit(curve.breaks), texts)]
+    breaks = curve.breaks if from_logits else expit(curve.breaks)
+    terms = [_cases(writer, name, breaks, texts)]
     log_p = f"LN({name})"
     log_q = f"LN({unit} - {name})"
     if from_logits:
@@ -251,8 +258,10 @@ def _curve(writer: _Writer, curve: formulas.Curve, name: str, from_logits: bool)
         softplus = f"LN({unit} + EXP({writer.clamp(f'-ABS({z})')}))"
         zero = number(0)
         log_p, log_q = (f"({writer.least}({side}, {zero}) - {softplus})" for side in (z, f"-{z}"))
-    terms += [f"{number(curve.a)} * {log_p}"] if curve.a else []
-    terms += [f"{number(-curve.b)} * {log_q}"] if curve.b else []
+    if curve.a:
+        terms += [f"{number(curve.a)} * {log_p}"]
+    if curve.b:
+        terms += [f"{number(-curve.b)} * {log_q}"]
     return " + ".join(terms)
 
 
@@ -300,7 +309,7 @@ def _mixture(writer: _Writer, formula: formulas.Mixture, names: list[str], k: in
 
 
 def _softmax(writer: _Writer, formula: formulas.Softmax, names: list[str], k: int) -> str:
-    """The reciprocal of the sum over classes of the exponential of how much larger their logits are."""
+    """The reciprocal of Σ exp(logit of the class − logit of this class) over classes."""
     number = writer.number
     zero = writer.number(0)
     logs = formula.logs
@@ -337,10 +346,12 @@ def _softmax(writer: _Writer, formula: formulas.Softmax, names: list[str], k: in
         if linear.beta is not None:
             own_term, other = (_beta(writer, formula, linear.beta[i], scores, i) for i in (k, j))
             parts.append(f"{number(linear.beta_weight)} * ({own_term} - {other})")
-        text = f"EXP({writer.clamp(' + '.join([*parts, *([number(more)] if more or not parts else [])]))})"
-        terms.append(
-            f"CASE WHEN {name} = {zero} THEN {zero} ELSE {text} END" if keeps_zeros else text
-        )
+        if more or not parts:
+            parts.append(number(more))
+        text = f"EXP({writer.clamp(' + '.join(parts))})"
+        if keeps_zeros:
+            text = f"CASE WHEN {name} = {zero} THEN {zero} ELSE {text} END"
+        terms.append(text)
     text = f"{number(1)} / ({' + '.join(terms)})"
     if keeps_zeros:
         return f"CASE WHEN {names[k]} = {zero} THEN {zero} ELSE {text} END"
@@ -350,9 +361,12 @@ def _softmax(writer: _Writer, formula: formulas.Softmax, names: list[str], k: in
 def _beta(
     writer: _Writer, formula: formulas.Softmax, cab: Floats, scores: list[str], k: int
 ) -> str:
-    """Minus the logarithm of the probability that beta calibration of one class against the others gives it."""
+    """Minus the log-probability of a class by beta calibration against the others."""
     if formula.logs.from_logits:
-        demand = "beta calibration of single classes, a part of this map, is written in SQL for probabilities only"
+        demand = (
+            "beta calibration of single classes, a part of this map, is written in SQL for "
+            "probabilities only"
+        )
         raise InputError(
             "", demand, "it was fitted with from_logits=True", remedy="`to_onnx` can write it."
         )

@@ -1,4 +1,4 @@
-"""Temperature scaling; a mixture of temperatures; and structured scaling, which departs from one temperature."""
+"""Temperature scaling, a mixture of temperatures, and structured scaling, which refines one."""
 
 import sys
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -110,10 +110,10 @@ class TemperatureScaling(LogitMap):
         solution = soft.inverse_temperature(logits, rows.y, rows.w, self.ridge)
         self.temperature_ = min(1 / solution.value, sys.float_info.max)  # logits may be that large
         message = {
-            "separable": "Every label has the largest score of its row: no temperature is small enough. "
-            "Labels were smoothed by Platt's rule",
-            "reversed": "Labels are not likelier where scores are higher: no temperature is high enough. "
-            "It was set to 10⁶ times the spread of the logits",
+            "separable": "Every label has the largest score of its row: no temperature is small "
+            "enough. Labels were smoothed by Platt's rule",
+            "reversed": "Labels are not likelier where scores are higher: no temperature is high "
+            "enough. It was set to 10⁶ times the spread of the logits",
             "constant": "The logits of every row are equal: the temperature is not determined",
         }.get(solution.verdict)
         if message:
@@ -127,7 +127,7 @@ class TemperatureScaling(LogitMap):
 
 @with_parameters
 class EnsembleTemperatureScaling(LogitMap):
-    r"""Ensemble temperature scaling: a mixture of tempered scores, original scores and the uniform distribution.
+    r"""Ensemble temperature scaling: a mixture of tempered, original and uniform scores.
 
     Parameters
     ----------
@@ -196,7 +196,10 @@ class EnsembleTemperatureScaling(LogitMap):
 def fit_structured(
     logits: NDArray[Any], y: Ints, w: Floats, structure: Structure, ridge: float, max_iter: int
 ) -> tuple[float, Linear, soft.Regression]:
-    """One temperature, log-odds that are linear in centred logits, with a ridge towards it, and how they fitted."""
+    """One temperature, log-odds linear in centred logits, and how they were fitted.
+
+    A ridge pulls the log-odds towards the temperature.
+    """
     z = Linear(centred=True)(logits)
     n = float(w.sum())
     k = z.shape[1]
@@ -224,7 +227,7 @@ def fit_structured(
 
 @with_parameters
 class StructuredScaling(LogitMap):
-    r"""Structured scaling: vector or matrix scaling with penalties that pull towards one temperature.
+    r"""Structured scaling: vector or matrix scaling, penalised towards one temperature.
 
     Plain :class:`VectorScaling` and :class:`MatrixScaling` overfit when classes are many and rows
     are few. Here a temperature is fitted first; factors of single classes, shifts and, with
@@ -284,8 +287,10 @@ class StructuredScaling(LogitMap):
     max_iter: int = 100
 
     def _fit(self, rows: CalibrationSet) -> None:
-        options: Any = self.structure, float(self.ridge), self.max_iter
-        fitted = fit_structured(self._fit_logits(rows), rows.y, rows.weights, *options)
+        z = self._fit_logits(rows)
+        fitted = fit_structured(
+            z, rows.y, rows.weights, self.structure, float(self.ridge), self.max_iter
+        )
         self.temperature_, (self.matrix_, self.intercept_, *_), fit = fitted
         self.n_iter_ = fit.n_steps
         if not fit.converged:

@@ -96,7 +96,8 @@ def validity_curve(
     For predicted values (or bins) :math:`b` with weight :math:`w_b`, mean prediction :math:`p_b`
     and rate :math:`r_b`,
 
-    .. math:: V(\varepsilon) = \sum_b \frac{w_b}{\sum_c w_c} \, 1\{|r_b - p_b| \le \varepsilon\} , \qquad
+    .. math:: V(\varepsilon) = \sum_b \frac{w_b}{\sum_c w_c} \,
+       1\{|r_b - p_b| \le \varepsilon\} , \qquad
        \int_0^1 V = 1 - \mathrm{ECE}_1 ,
 
     the l1 error of :func:`trueness.ece` with the same bins (`tn.Distinct()` by default). For a
@@ -139,8 +140,14 @@ def validity_curve(
         for totals in zip(*((part.size, part.totals.rows) for part in sums.parts), strict=True)
     )
     if bins is None and seen < _FEW * values:
-        times = f"The predictions have {values:,} distinct values, each seen {seen / values:.1f} times on average"
-        chance = "rates of so few labels vary by chance, and validity is far too low. `bins=` pools adjacent values."
+        times = (
+            f"The predictions have {values:,} distinct values, each seen {seen / values:.1f} times "
+            "on average"
+        )
+        chance = (
+            "rates of so few labels vary by chance, and validity is far too low. `bins=` pools "
+            "adjacent values."
+        )
         warn(f"{times}: {chance}", FewRowsWarning)
     every = [
         (part.weight[is_filled], part.events[is_filled], part.score[is_filled])

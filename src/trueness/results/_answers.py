@@ -12,7 +12,7 @@ from trueness.results._record import Record
 
 @dataclass(frozen=True)
 class Answers(Record):
-    """Answers of language models: whether each is right, how confident it was, and the question it belongs to."""
+    """Answers of language models: whether each is right, its confidence, and its question."""
 
     label: NDArray[np.int64]
     """1 if the answer is right, else 0."""
@@ -45,18 +45,16 @@ class Answers(Record):
     """The further fields that were asked for, as arrays."""
 
     _columns = (
-        *(
-            "label",
-            "confidence",
-            "question",
-            "epoch",
-            "task",
-            "subject",
-            "source",
-            "model",
-            "answer",
-            "right_option",
-        ),
+        "label",
+        "confidence",
+        "question",
+        "epoch",
+        "task",
+        "subject",
+        "source",
+        "model",
+        "answer",
+        "right_option",
     )
 
     @property
@@ -66,42 +64,48 @@ class Answers(Record):
 
     @property
     def by(self) -> dict[str, NDArray[np.object_]]:
-        """The columns among source, model, task and subject that split the answers, each in another way."""
-        found: dict[str, NDArray[np.object_]] = {}
+        """The columns among source, model, task and subject that split the answers differently."""
+        columns: dict[str, NDArray[np.object_]] = {}
         for name in ("source", "model", "task", "subject"):
             values = getattr(self, name)
             # Two columns split alike if no pair of their values needs more groups than each of
             # them.
             alike = any(
-                len(set(zip(values, one, strict=True))) == len(set(one)) == len(set(values))
-                for one in found.values()
+                len(set(zip(values, column, strict=True))) == len(set(column)) == len(set(values))
+                for column in columns.values()
             )
             if len(set(values)) > 1 and not alike:
-                found[name] = values
-        return found
+                columns[name] = values
+        return columns
 
     def origins(self) -> list[dict[str, Any]]:
-        """Each source of confidences of each model and task: answers, questions, accuracy and mean confidence."""
+        """Each source of confidences of each model and task, with counts and means."""
         keys = list(zip(self.source.tolist(), self.model.tolist(), self.task.tolist(), strict=True))
         lines = []
         for key in sorted(set(keys)):
-            at = np.array([one == key for one in keys])
+            chosen = np.array([other == key for other in keys])
+            source, model, task = key
             lines.append(
-                dict(zip(("source", "model", "task"), key, strict=True))
-                | {"n": int(at.sum()), "questions": len(set(self.question[at].tolist()))}
-                | {
-                    "accuracy": float(self.label[at].mean()),
-                    "mean_confidence": float(self.confidence[at].mean()),
+                {
+                    "source": source,
+                    "model": model,
+                    "task": task,
+                    "n": int(chosen.sum()),
+                    "questions": len(set(self.question[chosen].tolist())),
+                    "accuracy": float(self.label[chosen].mean()),
+                    "mean_confidence": float(self.confidence[chosen].mean()),
                 }
             )
         return lines
 
     def __str__(self) -> str:
         n = len(self.label)
-        sources = sorted({str(one) for one in self.source.tolist()})
+        sources = sorted({str(source) for source in self.source.tolist()})
         lost = ", ".join(f"{reason}: {number:,}" for reason, number in self.missing.items())
         lines = [
-            f"{n:,} answers to {len(set(self.question.tolist())):,} questions. Confidence: {'; '.join(sources)}."
+            f"{n:,} answers to {len(set(self.question.tolist())):,} questions. Confidence: "
+            f"{'; '.join(sources)}."
         ]
-        lines += [f"Not counted: {lost}."] if lost else []
+        if lost:
+            lines.append(f"Not counted: {lost}.")
         return "\n".join([*lines, *self.notes])

@@ -11,8 +11,19 @@ from trueness.results._record import Record, Table
 from trueness.typing import Bools, Floats, Ints, Numbers
 
 _COLUMNS: tuple[str, ...] = (
-    *("label", "low_edge", "high_edge", "n", "weight", "score", "rate", "low", "high", "gap"),
-    *("ratio", "ratio_low", "ratio_high"),
+    "label",
+    "low_edge",
+    "high_edge",
+    "n",
+    "weight",
+    "score",
+    "rate",
+    "low",
+    "high",
+    "gap",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
 )
 
 
@@ -96,7 +107,10 @@ class BinTable(Record):
 
     @property
     def ratio_low(self) -> Floats:
-        """`low` / mean score: the lower limit of the ratio, exact if the interval of the rate is."""
+        """`low` / mean score: the lower limit of the ratio.
+
+        Exact if the interval of the rate is.
+        """
         return self.over_score(self.low)
 
     @property
@@ -134,8 +148,8 @@ class BinTable(Record):
             limits = ""
         else:
             limits = span(self.ratio_low[i], self.ratio_high[i], ratio)
-        found = f"{self.score[i]:.4f}", f"{self.rate[i]:.4f}", interval, f"{self.gap[i]:+.4f}"
-        return [*start, *found, ratio(self.ratio[i]), limits]
+        numbers = f"{self.score[i]:.4f}", f"{self.rate[i]:.4f}", interval, f"{self.gap[i]:+.4f}"
+        return [*start, *numbers, ratio(self.ratio[i]), limits]
 
 
 @dataclass(frozen=True)
@@ -171,7 +185,10 @@ class Bands(BinTable):
 
 @dataclass(frozen=True)
 class TestedBins(Table):
-    """The bins behind the test-based calibration error: one row per non-empty bin, in order of the scores."""
+    """The bins behind the test-based calibration error.
+
+    One row per non-empty bin, in order of the scores.
+    """
 
     __test__ = False
     _columns = ("low_edge", "high_edge", "n", "weight", "rejected", "rate", "score")
@@ -204,8 +221,8 @@ class TestedBins(Table):
     """The bin rule, in words."""
 
     def __str__(self) -> str:
-        how = f"{self.test} test at {self.alpha:g}, {self.bins}, n = {self.n.sum():,}"
-        return f"test-based calibration error {self.tce:.4g} % ({how})"
+        details = f"{self.test} test at {self.alpha:g}, {self.bins}, n = {self.n.sum():,}"
+        return f"test-based calibration error {self.tce:.4g} % ({details})"
 
 
 @dataclass(frozen=True)
@@ -241,4 +258,7 @@ class EstimationError(Record):
     """Non-empty bins."""
 
     def __str__(self) -> str:
-        return f"within-bin error {self.total:.4f} in total, {self.average:.4f} on average over {self.n_bins} bins"
+        return (
+            f"within-bin error {self.total:.4f} in total, {self.average:.4f} on average over "
+            f"{self.n_bins} bins"
+        )

@@ -54,7 +54,10 @@ class Heterogeneity(Record):
     def sentence(self) -> str:
         """The finding in words."""
         level = level_percent(self.level)
-        mean = f"Mean of {count(self.centres, 'centre')} {number(self.mean)} ({level} {span(self.low, self.high)})"
+        mean = (
+            f"Mean of {count(self.centres, 'centre')} {number(self.mean)} ({level} "
+            f"{span(self.low, self.high)})"
+        )
         tau2_limits = f"{level} {span(self.tau2_low, self.tau2_high)}"
         spread = (
             f"between centres tau² = {number(self.tau2)} ({tau2_limits}, {p_value(self.pvalue)})"
@@ -119,7 +122,7 @@ class Centres(Table):
         for centre in self.centres:
             if centre.centre == name:
                 return centre
-        raise KeyError(f"{name!r}; there are {', '.join(one.centre for one in self.centres)}")
+        raise KeyError(f"{name!r}; there are {', '.join(centre.centre for centre in self.centres)}")
 
     def _caption(self) -> str:
         return f"{count(len(self), 'centre')}: observed/expected events"
@@ -129,7 +132,8 @@ class Centres(Table):
         """What is known of all centres together, and the notes, in sentences."""
         names = {"observed_expected": "O/E", "slope": "Slope"}
         spreads = [
-            f"{names.get(key, key)}: {found.sentence}" for key, found in self.heterogeneity.items()
+            f"{names.get(key, key)}: {spread.sentence}"
+            for key, spread in self.heterogeneity.items()
         ]
         return (*spreads, *self.notes)
 

@@ -70,7 +70,8 @@ class Comparison(Table):
     --------
     >>> pair = Difference("a", "b", -0.012, 0.005, -0.0202, -0.0038, 0.017, 0.017, -0.0202, -0.0038)
     >>> estimates = {"a": 0.184, "b": 0.196}
-    >>> comparison = Comparison("brier", (pair,), estimates, 0.9, "influence", 500, None, "", "One comparison.", "")
+    >>> comparison = Comparison("brier", (pair,), estimates, 0.9, "influence", 500, None, "",
+    ...     "One comparison.", "")
     >>> print(comparison)
     brier of 2 models (influence, n = 500)
     model  estimate
@@ -134,17 +135,16 @@ class Comparison(Table):
         )
 
     def _entries(self) -> dict[str, Any]:
-        """The pairs as columns, then the fields that describe the whole comparison, and its sentence."""
+        """The pairs as columns, the fields that describe the whole comparison, and its sentence."""
         return self.columns() | {
             name: value for name, value in super()._entries().items() if name != "pairs"
         }
 
     @property
     def _ahead(self) -> tuple[str, str, float]:
-        """The model with the best estimate, and the one that it is least sure to beat, with the adjusted p-value."""
-        best = (max if self.better == "more" else min)(
-            self.estimates, key=lambda name: self.estimates[name]
-        )
+        """The model with the best estimate, its closest rival, and their adjusted p-value."""
+        choose = max if self.better == "more" else min
+        best = choose(self.estimates, key=lambda name: self.estimates[name])
         rivals = {name: self[best, name].adjusted_pvalue for name in self.estimates if name != best}
         rival = max(rivals, key=lambda name: rivals[name])
         return best, rival, rivals[rival]
@@ -187,7 +187,10 @@ class Comparison(Table):
             return f"{best!r} has the {degree} {name} ({p})."
         if isclose(self.estimates[best], self.estimates[rival], rel_tol=1e-12, abs_tol=1e-12):
             return f"No winner: {best!r} and {rival!r} have the same {name}."
-        return f"No winner: {best!r} has the {degree} {name}, but it may be chance (against {rival!r}: {p})."
+        return (
+            f"No winner: {best!r} has the {degree} {name}, but it may be chance (against "
+            f"{rival!r}: {p})."
+        )
 
     @property
     def _calibration_sentence(self) -> str:
@@ -198,9 +201,9 @@ class Comparison(Table):
         errors = points(*(max(0.0, self.estimates[name]) ** 0.5 for name in (best, rival)))
         first, second = (error if float(error) > 0 else TOO_SMALL for error in errors)
         sizes = f"typical error {first} against {second} percentage points"
-        others = "every other model" if several else quoted(rival)
+        rivals = "every other model" if several else quoted(rival)
         if self.winner is not None:
-            return f"{quoted(best)} is better calibrated than {others}: {sizes} ({p})."
+            return f"{quoted(best)} is better calibrated than {rivals}: {sizes} ({p})."
         if second == TOO_SMALL:
             both = f"{quoted(best)} and {quoted(rival)}"
             return f"No difference is shown: typical errors of {both} are {TOO_SMALL} ({p})."
@@ -216,39 +219,52 @@ class Comparison(Table):
         if pair.adjusted_pvalue > Level(self.level).alpha:
             which = "any two groups" if several else "the groups"
             return f"No difference in {name} between {which} is shown ({p}); there may be one."
-        pair = pair if pair.difference >= 0 else -pair
-        low = pair.simultaneous_low if several else pair.low
-        high = pair.simultaneous_high if several else pair.high
-        first, second = pair.first, pair.second
+        if pair.difference < 0:
+            pair = -pair
+        low = pair.low
+        high = pair.high
+        if several:
+            low = pair.simultaneous_low
+            high = pair.simultaneous_high
+        first = pair.first
+        second = pair.second
         level = level_percent(self.level)
         if self.measure == "observed_expected" and isinf(high):
-            return f"O/E of {first!r} is at least {ratio(exp(low))} times that of {second!r}, which has no events ({p})."
+            return (
+                f"O/E of {first!r} is at least {ratio(exp(low))} times that of {second!r}, which "
+                f"has no events ({p})."
+            )
         if self.measure == "observed_expected":
             limits = f"{level} {ratio(exp(low))} to {ratio(exp(high))}"
-            return f"O/E of {first!r} is {ratio(exp(pair.difference))} times that of {second!r} ({limits}, {p})."
+            return (
+                f"O/E of {first!r} is {ratio(exp(pair.difference))} times that of {second!r} "
+                f"({limits}, {p})."
+            )
         limits = f"{level} {number(low)} to {number(high)}"
-        return f"The {name} of {first!r} is {number(pair.difference)} above that of {second!r} ({limits}, {p})."
+        return (
+            f"The {name} of {first!r} is {number(pair.difference)} above that of {second!r} "
+            f"({limits}, {p})."
+        )
 
     def __str__(self) -> str:
-        how = [self.method, f"n = {self.n:,}"]
-        how += [] if self.clusters is None else [f"{self.clusters:,} clusters"]
-        how += [self.bins] if self.bins else []
-        title = self.measure if self.compared == "models" else self.name
+        details = [self.method, f"n = {self.n:,}"]
+        if self.clusters is not None:
+            details.append(f"{self.clusters:,} clusters")
+        if self.bins:
+            details.append(self.bins)
         digits = _digits(self.pairs)
-        models = [
-            [self.compared.removesuffix("s"), "estimate"],
-            *([name, f"{value:z.{digits}f}"] for name, value in self.estimates.items()),
-        ]
         if self.measure == _SQUARED and self.compared == "models":
             title = "typical error, in percentage points,"
             roots = points(*(max(0.0, value) ** 0.5 for value in self.estimates.values()))
-            texts = (root if float(root) > 0 else TOO_SMALL for root in roots)
-            models = [
-                ["model", "typical error"],
-                *(list(line) for line in zip(self.estimates, texts, strict=True)),
-            ]
+            errors = (root if float(root) > 0 else TOO_SMALL for root in roots)
+            models = [["model", "typical error"]]
+            models += map(list, zip(self.estimates, errors, strict=True))
+        else:
+            title = self.measure if self.compared == "models" else self.name
+            models = [[self.compared.removesuffix("s"), "estimate"]]
+            models += [[name, f"{value:z.{digits}f}"] for name, value in self.estimates.items()]
         lines = [
-            f"{title} of {len(self.estimates)} {self.compared} ({', '.join(how)})",
+            f"{title} of {len(self.estimates)} {self.compared} ({', '.join(details)})",
             align(models, [False, True]),
         ]
         pairs = self._table(digits)

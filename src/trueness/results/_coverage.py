@@ -78,7 +78,7 @@ class Coverage(Record):
 
     @property
     def farthest(self) -> str:
-        """The quantile whose observed share is farthest off, if its limits exclude the stated one."""
+        """The quantile whose observed share is farthest off, if its limits exclude the stated."""
         off = (self.low > self.stated) | (self.high < self.stated)
         if self.stated.size < 2 or not off.any():
             return ""
@@ -86,8 +86,8 @@ class Coverage(Record):
         observed = percent(float(self.value[place]))
         low, high = percent(float(self.low[place])), percent(float(self.high[place]))
         return (
-            f"The {percent(float(self.stated[place]))} quantile: {observed} of outcomes are at most it ({low} to "
-            f"{high})."
+            f"The {percent(float(self.stated[place]))} quantile: {observed} of outcomes are at "
+            f"most it ({low} to {high})."
         )
 
     @property
@@ -98,20 +98,23 @@ class Coverage(Record):
         sides = f"{percent(self.below)} of outcomes lie below, {percent(self.above)} above"
         assert self.mean_width is not None
         assert self.interval_score is not None
-        width = f"mean width {short_number(self.mean_width)}, interval score {short_number(self.interval_score)}"
+        width = (
+            f"mean width {short_number(self.mean_width)}, interval score "
+            f"{short_number(self.interval_score)}"
+        )
         return f"{sides}; {width}"
 
     def __str__(self) -> str:
         limits = level_percent(self.level)
         lines = [
-            f"stated {percent(float(stated))}: observed {percent(float(value))} ({percent(float(low))} to "
-            f"{percent(float(high))})"
+            f"stated {percent(float(stated))}: observed {percent(float(value))} "
+            f"({percent(float(low))} to {percent(float(high))})"
             for stated, value, low, high in zip(
                 self.stated, self.value, self.low, self.high, strict=True
             )
         ]
-        about = f"coverage of {self.words}, {limits} limits ({self.method}, n = {self.n:,})"
-        return "\n".join([about, *lines, *filter(None, [self.outside])])
+        title = f"coverage of {self.words}, {limits} limits ({self.method}, n = {self.n:,})"
+        return "\n".join([title, *lines, *filter(None, [self.outside])])
 
 
 @dataclass(frozen=True)

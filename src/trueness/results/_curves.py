@@ -18,7 +18,7 @@ CURVE_COLUMNS = ("x", "y", "n", "weight", "low_edge", "high_edge")
 
 @dataclass(frozen=True)
 class Curve(Table):
-    """Event rate against score: one point per bin, isotonic block, kernel position or score of a flexible curve.
+    """Event rate against score: one point per bin, block, kernel position or score.
 
     The columns are arrays of equal length. For a matrix of scores they list the curves of all
     classes one after the other; :meth:`parts` separates them.
@@ -62,8 +62,8 @@ class Curve(Table):
             return
         names = list(dict.fromkeys(self.label))
         for i, name in enumerate(names):
-            own = np.array([label == name for label in self.label])
-            columns = {column: getattr(self, column)[own] for column in CURVE_COLUMNS}
+            inside = np.array([label == name for label in self.label])
+            columns = {column: getattr(self, column)[inside] for column in CURVE_COLUMNS}
             width = None if self.bandwidth is None else (self.bandwidth[i],)
             knots = None if self.knots is None else (self.knots[i],)
             yield name, replace(self, **columns, label=None, bandwidth=width, knots=knots)
@@ -78,12 +78,15 @@ class Curve(Table):
     def __str__(self) -> str:
         what = self.bins if self.method == "binned" else self.method
         filled = int(np.isfinite(self.y).sum())
-        return f"reliability curve ({what}, {self.kind}): {filled} points of {int(self.n.sum()):,} rows"
+        return (
+            f"reliability curve ({what}, {self.kind}): {filled} points of {int(self.n.sum()):,} "
+            "rows"
+        )
 
 
 @dataclass(frozen=True)
 class CurveBand(Record):
-    """A band for a reliability curve: around the curve, or around the diagonal for that of calibrated scores."""
+    """A band for a reliability curve: around the curve, or around the diagonal."""
 
     _columns = ("x", "y", "low", "high")
 
@@ -116,7 +119,9 @@ class CurveBand(Record):
         if self.band == "monotone":
             return "any event probability that rises with the score"
         of_curve = {
-            "spline": "the spline nearest to the true event probability, not bends that it cannot follow",
+            "spline": (
+                "the spline nearest to the true event probability, not bends that it cannot follow"
+            ),
             "loess": "the local mean of the true event probability, not bends within it",
         }
         if self.band.endswith("consistency"):
@@ -127,17 +132,23 @@ class CurveBand(Record):
         level = level_percent(self.level)
         if self.band == "monotone":
             return f"{level} simultaneous confidence band for a rising event probability"
-        each = "simultaneous" if self.band.startswith("simultaneous") else "pointwise"
+        scope = "simultaneous" if self.band.startswith("simultaneous") else "pointwise"
         if not self.band.endswith("consistency"):
             width = self.high - self.low
-            what = f"{level} {each} confidence band of a {self.method} curve at {count(len(self.x), 'score')}"
+            what = (
+                f"{level} {scope} confidence band of a {self.method} curve at "
+                f"{count(len(self.x), 'score')}"
+            )
             if np.isnan(width).all():  # or there is no score
                 if len(self.x):
                     return f"{what}: no finite estimate"
                 return what
             sentence = f"{what}, at most {np.nanmax(width):.4f} wide. It covers {self.covers}."
             return with_two_columns(sentence, self.note)
-        return f"{level} {each} consistency band of a {self.method} curve ({self.resamples:,} resamples)"
+        return (
+            f"{level} {scope} consistency band of a {self.method} curve ({self.resamples:,} "
+            "resamples)"
+        )
 
 
 @dataclass(frozen=True)
@@ -160,14 +171,18 @@ class Decomposition(Record):
 
     def __str__(self) -> str:
         return (
-            f"{self.rule} score {self.score:.4f} = miscalibration {self.miscalibration:.4f} "
-            f"− discrimination {self.discrimination:.4f} + uncertainty {self.uncertainty:.4f} (n = {self.n:,})"
+            f"{self.rule} score {self.score:.4f} = miscalibration {self.miscalibration:.4f} − "
+            f"discrimination {self.discrimination:.4f} + uncertainty {self.uncertainty:.4f} (n = "
+            f"{self.n:,})"
         )
 
 
 @dataclass(frozen=True)
 class Reliability(Record):
-    """The contents of one reliability diagram: the curve of one model for one class, its band and its numbers."""
+    """The contents of one reliability diagram.
+
+    The curve of one model for one class, its band and its numbers.
+    """
 
     name: str
     """The model."""
@@ -242,7 +257,7 @@ class Walk(Record):
 
 @dataclass(frozen=True)
 class MonotoneBand(Record):
-    """A simultaneous confidence band for the event probability as a function of the score, if that function rises.
+    """A simultaneous confidence band for event probabilities that rise with the score.
 
     The columns are arrays of equal length. Between two consecutive scores the lower end is that of
     the left one and the upper end that of the right one; below the first score the lower end is 0,

@@ -55,13 +55,17 @@ class AcceptThreshold(Record):
         goal = f"{self.criterion} at least {level_percent(self.accuracy)}"
         level = level_percent(self.level)
         if not self.certified:
-            labels = self.noun if self.humans is None else "human label"
-            number_of = self.n if self.humans is None else self.humans
+            labels = self.noun
+            n = self.n
+            if self.humans is not None:
+                labels = "human label"
+                n = self.humans
             more = f"more {labels}s would not help"
             if self.rows_needed is not None:
-                more = f"about {count(_in_round_numbers(self.rows_needed), labels)} would be needed"
-            given = f"{count(number_of, labels)} at {level}"
-            refusal = f"No threshold can be certified for {goal} with {given}: {more}."
+                needed = count(_in_round_numbers(self.rows_needed), labels)
+                more = f"about {needed} would be needed"
+            labels_at_hand = f"{count(n, labels)} at {level}"
+            refusal = f"No threshold can be certified for {goal} with {labels_at_hand}: {more}."
             return f"{refusal} {self.note}".rstrip()
         share, low, high = (
             percentage(100 * value)
@@ -71,7 +75,10 @@ class AcceptThreshold(Record):
             digits = 4
         else:
             digits = 2 + math.ceil(-math.log10(max(1 - self.threshold, 1e-12)))
-        start = f"Accept from {number(self.threshold, digits)} on: {share} of {self.noun}s ({low.removesuffix(' %')} to {high})"
+        start = (
+            f"Accept from {number(self.threshold, digits)} on: {share} of {self.noun}s "
+            f"({low.removesuffix(' %')} to {high})"
+        )
         return f"{start}, {goal}, certified at {level}. {self.note}".rstrip()
 
 
@@ -83,29 +90,33 @@ def _in_round_numbers(rows: int) -> int:
     return -(-rows // unit) * unit
 
 
-def by_model(one: Any) -> dict[str, Any]:
+def by_model(values: Any) -> dict[str, Any]:
     """What a field holds for each model; a single one has no name."""
-    if isinstance(one, dict):
-        return one
-    return {"": one}
+    if isinstance(values, dict):
+        return values
+    return {"": values}
+
+
+def _label(name: str) -> str:
+    """The name of a model before what is said of it; a single one has none."""
+    return f"{name}: " if name else ""
 
 
 class _Curves(Record):
-    """Arrays, or arrays by model: a line of the table per threshold, and per model if there are several."""
+    """Arrays, or arrays by model: a line of the table per threshold and model."""
 
     def columns(self) -> dict[str, list[Any]]:
         """The table by column."""
-        lines = {
-            name: len(values) for name, values in by_model(getattr(self, self._columns[1])).items()
-        }
-        found: dict[str, list[Any]] = (
-            {} if "" in lines else {"model": [m for m, n in lines.items() for _ in range(n)]}
-        )
-        for name in self._columns:
-            values = getattr(self, name)
-            each = values.values() if isinstance(values, dict) else [values] * len(lines)
-            found[name] = [v for one in each for v in one.tolist()]
-        return found
+        models = by_model(getattr(self, self._columns[1]))
+        table: dict[str, list[Any]] = {}
+        if "" not in models:
+            table["model"] = [name for name, values in models.items() for _ in values]
+        for column in self._columns:
+            values = getattr(self, column)
+            if not isinstance(values, dict):  # the same for all models
+                values = dict.fromkeys(models, values)
+            table[column] = [entry for part in values.values() for entry in part.tolist()]
+        return table
 
 
 @dataclass(frozen=True)
@@ -134,7 +145,7 @@ class RiskCoverage(_Curves):
     def __str__(self) -> str:
         excess = by_model(self.excess)
         lines = [
-            f"{name + ': ' if name else ''}{area}; {number(excess[name])} above the ideal order"
+            f"{_label(name)}{area}; {number(excess[name])} above the ideal order"
             for name, area in by_model(self.aurc).items()
         ]
         for (a, b), (value, low, high) in self.differences.items():
@@ -148,8 +159,16 @@ class NetBenefit(_Curves):
 
     _text_first = True
     _columns = (
-        *("threshold", "value", "low", "high", "band_low", "band_high"),
-        *("gain", "gain_low", "gain_high", "treat_all"),
+        "threshold",
+        "value",
+        "low",
+        "high",
+        "band_low",
+        "band_high",
+        "gain",
+        "gain_low",
+        "gain_high",
+        "treat_all",
     )
 
     threshold: Floats
@@ -184,19 +203,23 @@ class NetBenefit(_Curves):
 
     @property
     def avoided(self) -> Floats | dict[str, Floats]:
-        """Interventions avoided per row without a missed event more: the gain, divided by the odds of the threshold."""
+        """Interventions avoided per row without missing one more event.
+
+        The gain, divided by the odds of the threshold.
+        """
         factor = (1 - self.threshold) / self.threshold
-        found = {name: gain * factor for name, gain in by_model(self.gain).items()}
+        avoided = {name: gain * factor for name, gain in by_model(self.gain).items()}
         if isinstance(self.gain, dict):
-            return found
-        single: Floats = found[""]
+            return avoided
+        single: Floats = avoided[""]
         return single
 
     def useful(self, name: str = "") -> Floats:
-        """The thresholds at which decisions by a model are better than treating all and treating none."""
-        gain, low = (by_model(one)[name] for one in (self.gain_low, self.low))
-        found: Floats = self.threshold[(gain > 0) & (low > 0)]
-        return found
+        """The thresholds at which decisions by a model beat treating all and treating none."""
+        gain = by_model(self.gain_low)[name]
+        low = by_model(self.low)[name]
+        useful: Floats = self.threshold[(gain > 0) & (low > 0)]
+        return useful
 
     def gaps(self, name: str = "") -> bool:
         """Whether some thresholds between the useful ones are not useful."""
@@ -211,10 +234,11 @@ class NetBenefit(_Curves):
         for name in by_model(self.value):
             useful = self.useful(name)
             where = f"from {useful[0]:g} to {useful[-1]:g}" if useful.size else "at no threshold"
-            where += ", with gaps" if self.gaps(name) else ""
-            lines.append(f"{name + ': ' if name else ''}better than treating all or none {where}")
-        about = f"({level_percent(self.level)} limits at one threshold, n = {self.n:,})"
-        return f"{'; '.join(lines)} {about}"
+            if self.gaps(name):
+                where += ", with gaps"
+            lines.append(f"{_label(name)}better than treating all or none {where}")
+        details = f"({level_percent(self.level)} limits at one threshold, n = {self.n:,})"
+        return f"{'; '.join(lines)} {details}"
 
     def __str__(self) -> str:
         return f"{self.sentence}\n{self._at_some_thresholds()}"
@@ -229,10 +253,9 @@ class NetBenefit(_Curves):
         for i in shown:
             line = [f"{self.threshold[i]:.3g}"]
             for name in names:
-                value, low, high = (
-                    by_model(end)[name][i] for end in (self.value, self.low, self.high)
-                )
-                line.append(f"{number(value)} ({span(low, high)})")
+                value = number(by_model(self.value)[name][i])
+                limits = span(by_model(self.low)[name][i], by_model(self.high)[name][i])
+                line.append(f"{value} ({limits})")
             table.append([*line, number(self.treat_all[i])])
         return align(table, [True] * len(head))
 

@@ -31,7 +31,10 @@ class Answer(Record):
 
 @dataclass(frozen=True)
 class Picture:
-    """The bins of the first diagram and its table: the requested ones, unless most rows lie in one of them."""
+    """The bins of the first diagram and its table.
+
+    The requested ones, unless most rows lie in one of them.
+    """
 
     bins: Bands
     interval_low: tuple[float, ...]

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from trueness._level import Level
 from trueness._text.numbers import count, level_percent, number, p_value, rule_in_words
+from trueness._text.strings import capitalized, uncapitalized
 from trueness.results._record import Record
 
 Quantity: TypeAlias = Literal["ece", "l2", "oe", "gap", "brier", "labels"]
@@ -43,7 +44,10 @@ _ARROWS = {
 
 @dataclass(frozen=True)
 class Finding(Record):
-    """One quantity of one model in one group, with limits that hold each with confidence `level`."""
+    """One quantity of one model in one group.
+
+    Its limits hold each with confidence `level`.
+    """
 
     group: str
     """The group; empty for all rows."""
@@ -132,33 +136,39 @@ class Finding(Record):
         if self.outcome == "too good":
             tail = f"{p_value(self.too_good or 0.0)}, lower tail"
             return f"too good to be true for new rows ({tail}); were the scores fitted on these?"
-        if math.isnan(self.estimate) and self.quantity == "gap":
-            return "cannot be determined: it has too few rows"
         if math.isnan(self.estimate):
-            return f"cannot be determined{': no event is expected' if self.quantity == 'oe' else ' from sums of bins'}"
+            why = " from sums of bins"
+            if self.quantity == "gap":
+                why = ": it has too few rows"
+            elif self.quantity == "oe":
+                why = ": no event is expected"
+            return f"cannot be determined{why}"
         if self.outcome == "unknown":
             given = count(self.n, "row")
             if self.few_clusters:
                 given = count(self.few_clusters, "cluster")
             return f"cannot be determined from {given}: {self._comparison(lower=False)}"
-        least, most = self.ends
-        beyond = self.low > most or self.high < least
+        smallest, largest = self.ends
+        beyond = self.low > largest or self.high < smallest
         if self.pvalue is None or self.outcome == "exceeded":
             return self._comparison(lower=True)
         if self.shown_by_ties:
-            above = f"rows that share their score have an error above {number(self.shown_by_ties)} (99 % confidence)"
+            above = (
+                f"rows that share their score have an error above {number(self.shown_by_ties)} "
+                "(99 % confidence)"
+            )
             return f"not shown to keep it: {above}, so it does not vary smoothly with the score"
         if self.outcome == "not certified":
             return (
                 f"not shown to keep it, {p_value(self.pvalue)} ({self._comparison(lower=beyond)})"
             )
         shown = f"shown to keep it, {p_value(self.pvalue)} ({self._comparison(lower=False)})"
-        shown += f", if {self.condition}" if self.condition else ""
+        if self.condition:
+            shown += f", if {self.condition}"
         if self.contradicted:  # an error may be small and yet the certainty wrong
-            which = (
-                f"{count(self.contradicted, 'label')} contradict{'s' * (self.contradicted == 1)}"
-            )
-            shown += f", although {which} a score of exactly 0 or 1"
+            verb = "contradicts" if self.contradicted == 1 else "contradict"
+            labels = count(self.contradicted, "label")
+            shown += f", although {labels} {verb} a score of exactly 0 or 1"
         return shown
 
     @property
@@ -166,15 +176,19 @@ class Finding(Record):
         """What the limits say beside the bound, in a short sentence."""
         where = ", ".join(filter(None, [self.group, self.model]))
         fact = self._fact()
-        if where:
-            is_name = fact.startswith(("ECE", "Brier"))
-            return f"{where}: {fact if is_name else fact[0].lower() + fact[1:]}"
-        return fact
+        if not where:
+            return fact
+        if not fact.startswith(("ECE", "Brier")):
+            fact = uncapitalized(fact)
+        return f"{where}: {fact}"
 
     def _fact(self) -> str:
         if self.outcome == "too good":
             tail = f"{p_value(self.too_good or 0.0)}, lower tail"
-            return f"The labels agree with the scores too well ({tail}): were these rows used to fit the model?"
+            return (
+                f"The labels agree with the scores too well ({tail}): were these rows used to "
+                "fit the model?"
+            )
         if math.isnan(self.estimate):
             return f"{self._subject} cannot be determined."
         if self.quantity in ("oe", "gap"):
@@ -204,7 +218,7 @@ class Finding(Record):
         if self.quantity == "l2":
             return "The typical error"
         words = self.words
-        return f"{words[0].upper()}{words[1:]}"
+        return capitalized(words)
 
     @property
     def sentence(self) -> str:
@@ -221,8 +235,10 @@ class Finding(Record):
         if self.quantity in ("oe", "gap"):
             low, high = (f"{end:.3g}" for end in self.ends)
             return f"{percent} limits {self.low:.3f} to {self.high:.3f}, allowed {low} to {high}"
-        limit, side = (self.low, "lower") if lower else (self.high, "upper")
-        return f"{side} {percent} limit {number(limit)} {'>' if limit > self.bound else '≤'} {self.bound:g}"
+        limit = self.low if lower else self.high
+        side = "lower" if lower else "upper"
+        relation = ">" if limit > self.bound else "≤"
+        return f"{side} {percent} limit {number(limit)} {relation} {self.bound:g}"
 
     def __str__(self) -> str:
         where = ", ".join(filter(None, [self.group, self.model]))
@@ -310,8 +326,8 @@ class Gate(Record):
         tests = self.tests or len(self.findings)
         if self.require or tests < 2:
             return ""
-        most = level_percent(Level(self.level).alpha)
-        return f"All {tests} comparisons share one error rate of {most}."
+        alpha = level_percent(Level(self.level).alpha)
+        return f"All {tests} comparisons share one error rate of {alpha}."
 
     def _caption(self) -> str:
         return self.headline
@@ -322,17 +338,29 @@ class Gate(Record):
 
 
 DEFINITIONS = {
-    "ece": "Expected calibration error: the mean, over bins, of the distance between event rate and mean score.",
-    "l2": "l2 calibration error: the root mean square distance between event probability and score.",
+    "ece": (
+        "Expected calibration error: the mean, over bins, of the distance between event rate and "
+        "mean score."
+    ),
+    "l2": (
+        "l2 calibration error: the root mean square distance between event probability and score."
+    ),
     "oe": "Observed divided by expected events.",
     "gap": "Event rate minus mean score of a segment or slice.",
     "brier": "Mean squared error of the scores minus that of the baseline, in the same rows.",
-    "labels": "Probability that labels agree with true scores at least as well (lower tail of the omnibus test).",
+    "labels": (
+        "Probability that labels agree with true scores at least as well (lower tail of the "
+        "omnibus test)."
+    ),
     "low, high": "One-sided confidence limits, each with the level of the finding.",
     "pvalue": "The smallest error rate at which the bound is shown to be kept.",
     "bound": "The largest value allowed; of O/E the distance from 1, of a gap the distance from 0.",
-    "outcome": "fail: a bound is shown to be exceeded, with one error rate for all hypotheses (Holm). "
-    "investigate: these rows do not decide. pass: otherwise.",
-    "digest": "SHA-256 of the sorted rows of the columns used; numbers as float64, all else as text.",
+    "outcome": (
+        "fail: a bound is shown to be exceeded, with one error rate for all hypotheses (Holm). "
+        "investigate: these rows do not decide. pass: otherwise."
+    ),
+    "digest": (
+        "SHA-256 of the sorted rows of the columns used; numbers as float64, all else as text."
+    ),
 }
 """What each number of a gate means."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from trueness._text.numbers import (
@@ -98,7 +99,10 @@ class Grade(Record):
 
     def __str__(self) -> str:
         observed = f"{total(self.events)} events, {self.expected:,.1f} expected"
-        return f"{self.grade}: {observed} (n = {self.n:,}), {p_value(self.pvalue)}, {self.signal or 'no rows'}"
+        return (
+            f"{self.grade}: {observed} (n = {self.n:,}), {p_value(self.pvalue)}, "
+            f"{self.signal or 'no rows'}"
+        )
 
     @property
     def signal(self) -> str:
@@ -195,7 +199,8 @@ class GradeTable(Table):
             if grade.grade == name:
                 return grade
         raise KeyError(
-            f"{name!r}; there are {', '.join(str(grade.grade) for grade in (*self.grades, self.total))}"
+            f"{name!r}; there are "
+            f"{', '.join(str(grade.grade) for grade in (*self.grades, self.total))}"
         )
 
     def _entries(self) -> dict[str, Any]:
@@ -210,50 +215,62 @@ class GradeTable(Table):
         law = "the binomial distribution with the mean PD of the grade; rows are independent"
         if self.correlation > 0:
             law = f"Vasicek's one-factor model with asset correlation {self.correlation:g}"
-            infinite = (
-                "an infinitely large grade; p-values and few include the chance within the grade"
-            )
-            law += f", for {infinite if self.portfolio == 'infinite' else 'the number of rows of the grade'}"
+            if self.portfolio == "infinite":
+                law += (
+                    ", for an infinitely large grade; p-values and few include the chance within "
+                    "the grade"
+                )
+            else:
+                law += ", for the number of rows of the grade"
         amber = level_percent(self.amber)
         red = level_percent(self.red)
         return (
-            f"Lights, each grade by itself: green up to the {amber} limit of the number of events if the PD is right, "
-            f"amber above it, red above the {red} limit; no power: not above it, but twice as many expected events would "
-            f"more likely than not stay below it, too; few: this number of events or fewer has a probability of at "
-            f"most {level_percent(1 - self.amber)}, so that the PD is conservative. Limits are one-sided, from {law}."
+            f"Lights, each grade by itself: green up to the {amber} limit of the number of "
+            f"events if the PD is right, amber above it, red above the {red} limit; no power: "
+            "not above it, but twice as many expected events would more likely than not stay "
+            "below it, too; few: this number of events or fewer has a probability of at most "
+            f"{level_percent(1 - self.amber)}, so that the PD is conservative. Limits are "
+            f"one-sided, from {law}."
         )
 
     @property
     def findings(self) -> tuple[str, ...]:
         """Central tendency, order of the grades, joint p-value and notes as sentences."""
         offset = self.offset
-        centre = f"Central tendency: observed {_rate(self.total.rate)}, predicted {_rate(self.total.score)}"
-        if offset.bounded:
-            limits = f"({level_percent(self.level)} {span(offset.low, offset.high, lambda x: signed(x, 3))})"
-            centre += (
-                f"; a shift of all log-odds by {signed(offset.value, 3)} {limits} makes them equal"
-            )
-        order = "Order: observed rates never fall from grade to grade."
-        if self.inversions:
-            pairs = ", ".join(f"{b} below {a}" for a, b in self.inversions)
-            order = f"Order: observed rates are inverted: {pairs}."
-        known = [one.adjusted_pvalue for one in self.grades if not math.isnan(one.adjusted_pvalue)]
-        if known:
-            joint = (
-                f"Too many events in any grade: {p_value(min(known))}, adjusted by Holm's method."
-            )
-        else:
-            joint = ""
-        margin = ""
-        if self.margin is not None:
-            margin = (
-                f"Margin of conservatism: the observed rate is at most {_rate(self.total.conservative)} at "
-                f"{level_percent(self.margin)} confidence, one-sided, which is "
-                f"{_rate(self.total.conservative - self.total.rate)} above the observed one."
-            )
-        return tuple(
-            filter(None, [f"{centre}.", margin, order if len(self) > 1 else "", joint, *self.notes])
+        centre = (
+            f"Central tendency: observed {_rate(self.total.rate)}, predicted "
+            f"{_rate(self.total.score)}"
         )
+        if offset.bounded:
+            limits = span(offset.low, offset.high, partial(signed, decimals=3))
+            centre += (
+                f"; a shift of all log-odds by {signed(offset.value, 3)} "
+                f"({level_percent(self.level)} {limits}) makes them equal"
+            )
+        sentences = [f"{centre}."]
+        if self.margin is not None:
+            sentences.append(
+                "Margin of conservatism: the observed rate is at most "
+                f"{_rate(self.total.conservative)} at {level_percent(self.margin)} confidence, "
+                f"one-sided, which is {_rate(self.total.conservative - self.total.rate)} above "
+                "the observed one."
+            )
+        if len(self) > 1:
+            sentences.append(self._order)
+        pvalues = [grade.adjusted_pvalue for grade in self.grades]
+        pvalues = [pvalue for pvalue in pvalues if not math.isnan(pvalue)]
+        if pvalues:
+            joint = p_value(min(pvalues))
+            sentences.append(f"Too many events in any grade: {joint}, adjusted by Holm's method.")
+        return (*sentences, *filter(None, self.notes))
+
+    @property
+    def _order(self) -> str:
+        """Whether observed rates rise from grade to grade."""
+        if not self.inversions:
+            return "Order: observed rates never fall from grade to grade."
+        pairs = ", ".join(f"{b} below {a}" for a, b in self.inversions)
+        return f"Order: observed rates are inverted: {pairs}."
 
     @property
     def titles(self) -> dict[str, str]:
@@ -261,12 +278,12 @@ class GradeTable(Table):
         return _TITLES | {"low": f"{level_percent(self.level)} limits"}
 
     def texts(self) -> list[dict[str, str]]:
-        """The cells of a printed table by the fields of a grade: one dict per grade, then the total."""
+        """The cells of a printed table by the fields of a grade: a dict per grade and the total."""
         lines = (*self.grades, self.total)
         # As many as show two digits of the smallest percentage, between two and four.
-        smallest = min((100 * one.score for one in lines if one.score > 0), default=1.0)
+        smallest = min((100 * grade.score for grade in lines if grade.score > 0), default=1.0)
         decimals = min(4, max(2, 1 - math.floor(math.log10(smallest))))
-        return [_texts(one, decimals) for one in lines]
+        return [_texts(grade, decimals) for grade in lines]
 
     def _lines(self) -> list[list[str]]:
         """The titles, then the cells of each line."""
@@ -295,30 +312,30 @@ class GradeTable(Table):
         return "\n".join([table, "", *below])
 
 
-def _texts(one: Grade, decimals: int) -> dict[str, str]:
+def _texts(grade: Grade, decimals: int) -> dict[str, str]:
     def percent(value: float) -> str:
         return f"{100 * value:.{decimals}f}"
 
     def limit(rate: float) -> str:
-        events = rate * one.weight
+        events = rate * grade.weight
         if abs(events - round(events)) < 1e-6:
             return f"{events:,.0f}"
         return f"{events:,.1f}"
 
-    known = {"grade": visible(one.grade), "n": f"{one.n:,}"}
-    if one.n == 0:
-        return dict.fromkeys(_TITLES, "") | known
-    return known | {
-        "score": percent(one.score),
-        "expected": f"{one.expected:,.1f}",
-        "events": total(one.events),
-        "rate": percent(one.rate),
-        "low": f"{percent(one.low)}–{percent(one.high)}",
-        "ratio": ratio(one.ratio),
-        "amber_above": limit(one.amber_above),
-        "red_above": limit(one.red_above),
-        "pvalue": p_value(one.pvalue, named=False),
-        "light": one.signal,
+    cells = {"grade": visible(grade.grade), "n": f"{grade.n:,}"}
+    if grade.n == 0:
+        return dict.fromkeys(_TITLES, "") | cells
+    return cells | {
+        "score": percent(grade.score),
+        "expected": f"{grade.expected:,.1f}",
+        "events": total(grade.events),
+        "rate": percent(grade.rate),
+        "low": f"{percent(grade.low)}–{percent(grade.high)}",
+        "ratio": ratio(grade.ratio),
+        "amber_above": limit(grade.amber_above),
+        "red_above": limit(grade.red_above),
+        "pvalue": p_value(grade.pvalue, named=False),
+        "light": grade.signal,
     }
 
 

@@ -1,4 +1,4 @@
-"""Guarantees of recalibrated scores, and validity curves: the share of predictions within a tolerance."""
+"""Guarantees of recalibrated scores, and validity curves."""
 
 from dataclasses import dataclass
 from numbers import Real
@@ -18,12 +18,13 @@ _SLACK = 1e-12
 
 @dataclass(frozen=True)
 class Guarantee(Record):
-    """Distribution-free bounds on the distance between the values of histogram binning and the event rates of the bins.
+    """Distribution-free bounds on how far histogram binning is from the event rates of its bins.
 
     Examples
     --------
     >>> numbers = 0.0957, 0.0719, 0.0294, 0.1
-    >>> print(Guarantee(*numbers, "Theorem 3.", "Rows are independent.", "hoeffding", "umd", n=2900, n_bins=10))
+    >>> print(Guarantee(*numbers, "Theorem 3.", "Rows are independent.", "hoeffding", "umd",
+    ...     n=2900, n_bins=10))
     conditional: every bin is within 0.0957 of its event rate, with probability 90 %
     marginal: the bin of a new row is within 0.0719 of its event rate, with probability 90 %
     expected calibration error: at most 0.0294
@@ -57,11 +58,11 @@ class Guarantee(Record):
     def __str__(self) -> str:
         confidence = f"with probability {level_percent(1 - self.alpha)}"
         return (
-            f"conditional: every bin is within {self.epsilon:.4f} of its event rate, {confidence}\n"
-            f"marginal: the bin of a new row is within {self.marginal:.4f} of its event rate, {confidence}\n"
-            f"expected calibration error: at most {self.expected_ece:.4f}\n"
-            f"scheme {self.scheme!r}, {self.n_bins} bins, n = {self.n:,}, bound {self.bound!r}\n"
-            f"{self.theorem}\n{self.assumptions}"
+            f"conditional: every bin is within {self.epsilon:.4f} of its event rate, "
+            f"{confidence}\nmarginal: the bin of a new row is within {self.marginal:.4f} of its "
+            f"event rate, {confidence}\nexpected calibration error: at most "
+            f"{self.expected_ece:.4f}\nscheme {self.scheme!r}, {self.n_bins} bins, n = "
+            f"{self.n:,}, bound {self.bound!r}\n{self.theorem}\n{self.assumptions}"
         )
 
 
@@ -90,7 +91,7 @@ class GuaranteePlan(Record):
     """The inequality."""
 
     def columns(self) -> dict[str, list[Any]]:
-        """One row per number of rows and number of bins: ε, and whether these bins are the ones chosen."""
+        """One row per number of rows and of bins: ε, and whether these bins are the ones chosen."""
         n, n_bins = (grid.ravel() for grid in np.meshgrid(self.n, self.n_bins, indexing="ij"))
         chosen = np.repeat(self.chosen, self.n_bins.size) == n_bins
         columns = {"n": n, "n_bins": n_bins, "epsilon": self.epsilon.ravel(), "chosen": chosen}
@@ -170,19 +171,25 @@ class ValidityCurve(_StepCurve):
 
     @property
     def area(self) -> float:
-        """The integral of V from 0 to 1: 1 minus the mean distance, which is the l1 calibration error."""
+        """The integral of V from 0 to 1: 1 minus the l1 calibration error."""
         return float(1 - self.jumps @ np.diff(self.share, prepend=0.0))
 
     def __str__(self) -> str:
         tolerances = ", ".join(
             f"{level_percent(level)} within {self.epsilon(level):.4f}" for level in (0.5, 0.9, 1)
         )
-        return f"validity of {self.values:,} predicted values ({self.n:,} rows): {tolerances}; area {self.area:.4f}"
+        return (
+            f"validity of {self.values:,} predicted values ({self.n:,} rows): {tolerances}; area "
+            f"{self.area:.4f}"
+        )
 
 
 @dataclass(frozen=True)
 class ValidityRuns(_StepCurve):
-    """V(ε) over several runs: its mean, and as `conditional` the share of runs whose largest distance is at most ε."""
+    """V(ε) over several runs: its mean.
+
+    `conditional` is the share of runs whose largest distance is at most ε.
+    """
 
     _columns = ("jumps", "share", "error")
 
@@ -199,7 +206,13 @@ class ValidityRuns(_StepCurve):
         return self._step(self.error, epsilon)
 
     def __str__(self) -> str:
-        half, most = (f"{self.epsilon(level):.4f}" for level in (0.5, 0.9))
+        half, nine_tenths = (f"{self.epsilon(level):.4f}" for level in (0.5, 0.9))
         if self.conditional is None:
-            return f"all predicted values within {half} in 50 % of {self.runs:,} runs, within {most} in 90 %"
-        return f"validity, mean of {self.runs:,} runs: 50 % within {half}, 90 % within {most}; {self.conditional}"
+            return (
+                f"all predicted values within {half} in 50 % of {self.runs:,} runs, within "
+                f"{nine_tenths} in 90 %"
+            )
+        return (
+            f"validity, mean of {self.runs:,} runs: 50 % within {half}, 90 % within "
+            f"{nine_tenths}; {self.conditional}"
+        )

@@ -90,9 +90,9 @@ class Interval(Record):
     def __str__(self) -> str:
         what = "squared typical error" if self.squared else "typical error"
         cells = cells_in_words(self.bins)
-        how = ", ".join(part for part in (self.method, f"n = {self.n:,}", cells) if part)
+        details = ", ".join(part for part in (self.method, f"n = {self.n:,}", cells) if part)
         span = f"{level_percent(self.level)} confidence set {confidence_set(self, _decimal)}"
-        sentence = f"{what} {_decimal(self.estimate)}, {span} ({how})"
+        sentence = f"{what} {_decimal(self.estimate)}, {span} ({details})"
         return with_two_columns(sentence, self.note)
 
 
@@ -105,7 +105,7 @@ def _decimal(value: float) -> str:
 
 @dataclass(frozen=True)
 class NoiseFloor(Record):
-    """The distribution of a measure if the scores were the true probabilities, and the observed value."""
+    """The distribution of a measure if the scores were true, and the observed value."""
 
     measure: str
     """The measure, by name."""
@@ -145,7 +145,10 @@ class NoiseFloor(Record):
             span = f"{level_percent(self.level)} between {self.low:.4f} and {self.high:.4f}"
             return f"{self.measure}: a calibrated model would show {floor} ({span})"
         assert self.pvalue is not None
-        return f"{self.measure} {self.observed:.4f}; a calibrated model would show {floor} ({p_value(self.pvalue)})"
+        return (
+            f"{self.measure} {self.observed:.4f}; a calibrated model would show {floor} "
+            f"({p_value(self.pvalue)})"
+        )
 
 
 # The normal quantile of a 99 % interval.
@@ -160,7 +163,7 @@ _TEXTBOOK = ("spiegelhalter", "cox", "hosmer-lemeshow", "ks", "kuiper")
 
 @dataclass(frozen=True)
 class Significance(Record):
-    """The outcome of a test of calibration, or of an equivalence test, whose small p-value is evidence for it.
+    """The outcome of a test of calibration or of equivalence.
 
     Examples
     --------
@@ -208,7 +211,10 @@ class Significance(Record):
 
     @property
     def pvalue_error(self) -> float:
-        """The Monte-Carlo standard error of the p-value, for 'omnibus' about; 0 if no labels were drawn for it."""
+        """The Monte-Carlo standard error of the p-value; 0 if no labels were drawn for it.
+
+        For 'omnibus' an approximation.
+        """
         if not 0 < self.smallest_pvalue <= self.pvalue < 1:
             return 0.0
         error = math.sqrt(self.pvalue * (1 - self.pvalue) * self.smallest_pvalue)
@@ -218,7 +224,10 @@ class Significance(Record):
 
     @property
     def is_open(self) -> bool:
-        """Whether the 99 % Monte-Carlo interval of the p-value contains 1 − level: other draws may decide otherwise."""
+        """Whether other draws may decide otherwise.
+
+        So it is if the 99 % Monte-Carlo interval of the p-value contains 1 − level.
+        """
         distance = abs(self.pvalue - (1 - self.level))
         return self.pvalue_error > 0 and distance <= _MONTE_CARLO * self.pvalue_error
 
@@ -240,9 +249,12 @@ class Significance(Record):
 
     def __str__(self) -> str:
         if self.within is not None:
-            how = f"{self.method} test, estimate {self.statistic:.4g}, n = {self.n:,}"
-            shown = f"{'shown' if self.pvalue <= _ALPHA else 'not shown'} at {level_percent(1 - _ALPHA)} confidence"
-            outcome = f"calibrated within {self.within:g}: {shown}, {self.pvalue_in_words} ({how})."
+            details = f"{self.method} test, estimate {self.statistic:.4g}, n = {self.n:,}"
+            shown = "shown" if self.pvalue <= _ALPHA else "not shown"
+            outcome = (
+                f"calibrated within {self.within:g}: {shown} at {level_percent(1 - _ALPHA)} "
+                f"confidence, {self.pvalue_in_words} ({details})."
+            )
             return f"{outcome} {self.assumptions}".rstrip()
         outcome = f"statistic {self.statistic:.4g}, {self.pvalue_in_words} (n = {self.n:,})"
         return f"{self.method} test of calibration: {outcome}. {self.assumptions}"
@@ -254,7 +266,7 @@ _LEAST = 0.8
 
 @dataclass(frozen=True)
 class PriorShift(Record):
-    """The factor by which the odds of all scores are too high, and whether it explains the miscalibration.
+    """The factor by which the odds of all scores are too high.
 
     Examples
     --------
@@ -289,26 +301,33 @@ class PriorShift(Record):
 
     @property
     def suspected(self) -> bool:
-        """Whether one factor may explain the error: limits of the weight exclude 1, those of the slope include it."""
+        """Whether one factor may explain the error.
+
+        The limits of the weight then exclude 1, and those of the slope include it.
+        """
         if not 0 < self.weight < math.inf or math.isnan(self.slope):
             return False
         return not self.low <= 1 <= self.high and self.slope_low <= 1 <= self.slope_high
 
     @property
     def shown(self) -> bool:
-        """Whether a shift is suspected and the limits of the slope lie between 0.8 and 1.25, which few rows allow."""
+        """Whether a shift is suspected, and the limits of the slope lie between 0.8 and 1.25.
+
+        Few rows never show it.
+        """
         return self.suspected and self.slope_low > _LEAST and self.slope_high < 1 / _LEAST
 
     @property
     def factor(self) -> str:
         """Which class looks overweighted and by how much, with limits, as text."""
         times, limits = self._factor_and_limits()
-        return f"{'positives' if self.weight > 1 else 'negatives'} weighted about {times}× {limits}"
+        labels = "positives" if self.weight > 1 else "negatives"
+        return f"{labels} weighted about {times}× {limits}"
 
     def _factor_and_limits(self) -> tuple[str, str]:
         ends = [self.weight, self.low, self.high]
         if self.weight <= 1:
-            ends = [1 / end if end > 0 else math.inf for end in (self.weight, self.high, self.low)]
+            ends = [_inverse(self.weight), _inverse(self.high), _inverse(self.low)]
         times, low, high = map(_factor, ends)
         return times, f"({level_percent(self.level)} {low}–{high})"
 
@@ -322,25 +341,39 @@ class PriorShift(Record):
             )
             return f"These rows determine no weight ({span}): there must be events and non-events."
         # Limits that exclude 1 are not shown as 1.00.
-        ends = (self.slope_low, self.slope_high)
-        digits = 4 if any(end != 1 and f"{end:.2f}" == "1.00" for end in ends) else 2
-        slope = f"{self.slope:.{digits}f} ({ends[0]:.{digits}f}–{ends[1]:.{digits}f})"
+        low = self.slope_low
+        high = self.slope_high
+        digits = 4 if any(end != 1 and f"{end:.2f}" == "1.00" for end in (low, high)) else 2
+        slope = f"{self.slope:.{digits}f} ({low:.{digits}f}–{high:.{digits}f})"
         remedy = f"`prior_correction(y_prob, weight={self.weight:.3g})`"
         if self.shown:
             return f"Looks like {self.factor}; the slope, {slope}, agrees. {remedy} undoes it."
         if self.suspected:
             other = f"the slope, {slope}, agrees with 1, but not only with 1"
-            return f"Looks like {self.factor}, or like another error: {other}. {remedy} undoes the factor."
+            return (
+                f"Looks like {self.factor}, or like another error: {other}. {remedy} undoes the "
+                "factor."
+            )
         times, limits = self._factor_and_limits()
         if self.low <= 1 <= self.high:
-            return f"No prior shift: the odds are {too} by a factor of {times} {limits}, which may be chance."
+            return (
+                f"No prior shift: the odds are {too} by a factor of {times} {limits}, which may "
+                "be chance."
+            )
         if self.slope != self.slope:
             return f"The odds are {too}, but these rows determine no slope."
-        found = f"the odds are {too} by a factor of {times} {limits} on average, but the slope"
-        return f"Not a prior shift alone: {found}, {slope}, is not 1, so that no single factor corrects them."
+        factor = f"the odds are {too} by a factor of {times} {limits} on average, but the slope"
+        return (
+            f"Not a prior shift alone: {factor}, {slope}, is not 1, so that no single factor "
+            "corrects them."
+        )
 
     def __str__(self) -> str:
         return with_two_columns(self.sentence, self.note)
+
+
+def _inverse(factor: float) -> float:
+    return 1 / factor if factor > 0 else math.inf
 
 
 def _factor(value: float) -> str:
@@ -359,14 +392,16 @@ INDEPENDENT_FLOOR = (
 
 @dataclass(frozen=True)
 class Estimate(Record):
-    """A measure with its confidence limits, or with the noise floor where no valid limits are known.
+    """A measure with its confidence limits, or with its noise floor where none are valid.
 
     Examples
     --------
-    >>> print(Estimate("Brier score", 0.1624, 0.1493, 0.1755, 0.95, "t", 400, "Mean of (score − label)²."))
+    >>> print(Estimate("Brier score", 0.1624, 0.1493, 0.1755, 0.95, "t", 400,
+    ...     "Mean of (score − label)²."))
     Brier score 0.1624, 95 % 0.1493 to 0.1755 (t, n = 400)
     >>> nan = float("nan")
-    >>> print(Estimate("MCE", 0.21, nan, nan, 0.95, "", 400, "Largest gap.", floor=0.14, floor_high=0.25))
+    >>> print(Estimate("MCE", 0.21, nan, nan, 0.95, "", 400, "Largest gap.", floor=0.14,
+    ...     floor_high=0.25))
     MCE 0.2100, no interval; a calibrated model would show 0.1400 on average, at most 0.2500 in 95 % (n = 400)
     """
 
@@ -424,7 +459,7 @@ class Estimate(Record):
 
     def columns(self) -> dict[str, list[Any]]:
         """The values by name, as a table of one row, or of one row per label."""
-        lines = [{"label": name, **one._entries()} for name, one in self.each.items()]
+        lines = [{"label": name, **estimate._entries()} for name, estimate in self.each.items()]
         if not lines:
             return super().columns()
         return {name: [line[name] for line in lines] for name in lines[0] if name != "each"}
@@ -432,23 +467,25 @@ class Estimate(Record):
     def __str__(self) -> str:
         if not self.each:
             return with_two_columns(self._line(), self.note)
-        lines = [f"{name}: {one._line()}" for name, one in self.each.items()]
+        lines = [f"{name}: {estimate._line()}" for name, estimate in self.each.items()]
         return "\n".join([f"Mean over {len(lines)}: {self._line()}", *lines])
 
     def _line(self) -> str:
         view = {"binary": "", "classwise": "class-wise"}.get(self.kind, self.kind)
         which = ", ".join(filter(None, [view, rule_in_words(self.bins)]))
-        name = f"{self.measure}{f' ({which})' if which else ''} {number(self.value)}"
+        name = f"{self.measure} ({which})" if which else self.measure
+        value = f"{name} {number(self.value)}"
         level = level_percent(self.level)
         rows = f"n = {self.n:,}"
         if self.bounded:
-            limits = (
-                f"above 0 to {number(self.high)}" if self.low_open else span(self.low, self.high)
-            )
-            return f"{name}, {level} {limits} ({self.method}, {rows})"
+            limits = span(self.low, self.high)
+            if self.low_open:
+                limits = f"above 0 to {number(self.high)}"
+            return f"{value}, {level} {limits} ({self.method}, {rows})"
+        if math.isnan(self.floor):
+            return f"{value}, no interval ({rows})"
         floor = f"{number(self.floor)} on average, at most {number(self.floor_high)} in {level}"
-        more = "" if math.isnan(self.floor) else f"; a calibrated model would show {floor}"
-        return f"{name}, no interval{more} ({rows})"
+        return f"{value}, no interval; a calibrated model would show {floor} ({rows})"
 
 
 def contradicted_in_words(wrong: float) -> str:

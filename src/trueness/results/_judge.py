@@ -1,4 +1,4 @@
-"""The record of a judge: how often it agrees with people, where it errs, and whether it may replace them."""
+"""The record of a judge: agreement with people, errors, and whether it may replace them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -61,10 +61,10 @@ class Judge(Record):
     def sentence(self) -> str:
         """Whether the judge may replace people, in words."""
         low, high = signed_points(self.bias.low), signed_points(self.bias.high)
-        found = (
+        bias = (
             f"its rate of events lies {signed_points(self.bias.value)} points from that of people"
         )
-        limits = f"{found} ({level_percent(self.level)} {low} to {high})"
+        limits = f"{bias} ({level_percent(self.level)} {low} to {high})"
         if self.within is None:
             return f"The judge beside {count(self.humans, 'human label')}: {limits}."
         margin = in_points(self.within)
@@ -75,12 +75,12 @@ class Judge(Record):
         return f"Whether the judge may replace people within {margin} is open: {limits}."
 
     def _findings(self) -> list[str]:
-        rates = ", ".join(
-            f"{name.upper() if len(name) == 3 else name} {_in_percent(getattr(self, name))}"
-            for name in _RATES
-        )
+        rates = []
+        for name in _RATES:
+            word = name.upper() if len(name) == 3 else name
+            rates.append(f"{word} {_in_percent(getattr(self, name))}")
         lines = [
-            f"{self.sentence} {rates}, κ {number(self.kappa.value, 2)} "
+            f"{self.sentence} {', '.join(rates)}, κ {number(self.kappa.value, 2)} "
             f"({number(self.kappa.low, 2)} to {number(self.kappa.high, 2)}).",
             f"Rate of events, corrected: {_in_percent(self.event_rate)}.",
         ]

@@ -15,7 +15,8 @@ class LowDefault(Table):
 
     Examples
     --------
-    >>> table = LowDefault(("A", "B"), (300, 100), (0, 1), (400, 100), (1, 1), (0.0119, 0.0466), 0.95, 0.0)
+    >>> table = LowDefault(("A", "B"), (300, 100), (0, 1), (400, 100), (1, 1), (0.0119, 0.0466),
+    ...     0.95, 0.0)
     >>> table["B"]
     0.0466
     """
@@ -47,7 +48,7 @@ class LowDefault(Table):
 
     @property
     def inversions(self) -> tuple[tuple[str, str], ...]:
-        """Neighbours of which the worse has the lower limit: the order of the grades is in doubt."""
+        """Neighbours of which the worse has the lower limit: their order is in doubt."""
         return tuple(
             (self.grade[i], self.grade[i + 1])
             for i in range(len(self) - 1)
@@ -57,7 +58,10 @@ class LowDefault(Table):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the limits assume, in sentences."""
-        order = "No grade has a higher default probability than a worse one, so that each is pooled with all worse ones"
+        order = (
+            "No grade has a higher default probability than a worse one, so that each is pooled "
+            "with all worse ones"
+        )
         if self.correlation == 0:
             dependence = "Defaults are independent."
         else:

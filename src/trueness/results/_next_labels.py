@@ -13,7 +13,7 @@ _NO_GAIN = 0.97
 
 @dataclass(frozen=True)
 class NextLabels(Record):
-    """Rows to label, drawn with known probabilities: a table of the strata that they were drawn from."""
+    """Rows to label, drawn with known probabilities, and the strata they were drawn from."""
 
     _columns = ("low_score", "high_score", "judge", "size", "chosen")
 

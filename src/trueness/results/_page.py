@@ -21,29 +21,28 @@ SCHEMA = 2
 meaning."""
 
 MEASURED = (
-    *(
-        "rate",
-        "ece",
-        "ece_classwise",
-        "tce",
-        "ace",
-        "mce",
-        "smooth_ece",
-        "observed_expected",
-        "intercept",
-        "slope",
-    ),
-    *(
-        "free_intercept",
-        "brier",
-        "miscalibration",
-        "discrimination",
-        "uncertainty",
-        "scaled_brier",
-        "log_loss",
-        "auc",
-    ),
-    *("ici", "e50", "e90", "emax"),
+    "rate",
+    "ece",
+    "ece_classwise",
+    "tce",
+    "ace",
+    "mce",
+    "smooth_ece",
+    "observed_expected",
+    "intercept",
+    "slope",
+    "free_intercept",
+    "brier",
+    "miscalibration",
+    "discrimination",
+    "uncertainty",
+    "scaled_brier",
+    "log_loss",
+    "auc",
+    "ici",
+    "e50",
+    "e90",
+    "emax",
 )
 """Measures of the summary that have limits, a noise floor or both."""
 
@@ -201,10 +200,15 @@ class Summary:
     """How far 95 % of the scores are from their event rate at most, if that rises with the score
     (monotone band)."""
 
+    @property
+    def pvalue(self) -> float | None:
+        """The p-value of the test; None if there is no test."""
+        return None if self.test is None else self.test.pvalue
+
 
 @dataclass(frozen=True)
 class Blocks:
-    """The test-based reliability diagram: isotonic blocks, with an exact test of each score in them."""
+    """The test-based reliability diagram: isotonic blocks with an exact test of each score."""
 
     low_edge: tuple[float, ...]
     high_edge: tuple[float, ...]
@@ -222,7 +226,7 @@ class Blocks:
 
 @dataclass(frozen=True)
 class FlexibleCurve:
-    """The calibration curve by splines of the log-odds, with its confidence bands, at scores in ascending order."""
+    """The calibration curve by splines of the log-odds, with its bands, at ascending scores."""
 
     score: tuple[float, ...]
     rate: tuple[float, ...]
@@ -250,12 +254,12 @@ class Segments:
     @property
     def flagged(self) -> list[Mapping[str, Any]]:
         """Those that were found to be off."""
-        return [one for one in self.rows if one["flagged"]]
+        return [row for row in self.rows if row["flagged"]]
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """What follows for decisions: net benefit and certificate of a score, or risk of confidences."""
+    """What follows for decisions: net benefit of a score, or risk of confidences."""
 
     accept: results.AcceptThreshold
     benefit: results.NetBenefit | None = None
@@ -345,7 +349,7 @@ class Model:
         wanted = self.advice.calibrator
         if wanted is None or self.remedies is None:
             return None
-        return next((one for one in self.remedies.after if one.calibrator is wanted), None)
+        return next((remedy for remedy in self.remedies.after if remedy.calibrator is wanted), None)
 
 
 @dataclass(frozen=True)
@@ -382,37 +386,39 @@ def as_json(contents: Contents) -> dict[str, Any]:
     # The answers have them, with the name of the map.
     for name in ("commands", "arguments", "cluster", "cluster_name", "other", "of_answers"):
         del data["provenance"][name]
-    data["models"] = [
-        _model_json(model, own) for model, own in zip(data["models"], contents.models, strict=True)
-    ]
+    for i, model in enumerate(contents.models):
+        data["models"][i] = _model_json(data["models"][i], model)
     return data
 
 
-def _model_json(data: dict[str, Any], own: Model) -> dict[str, Any]:
+def _model_json(data: dict[str, Any], model: Model) -> dict[str, Any]:
+    """The fields of a model in the shape that the JSON has."""
     del data["explorers"]  # only the page needs them
     del data["advice"]  # the answers have it
-    picture = data["picture"]
     data["summary"] = _with_limits(data["summary"])
+    ratio_low, ratio_high = json_ready(model.picture.ratio_limits)
+    picture = data["picture"]
     data["picture"] = picture["bins"] | {
-        key: picture[key] for key in ("interval_low", "interval_high")
+        "interval_low": picture["interval_low"],
+        "interval_high": picture["interval_high"],
+        "ratio_low": ratio_low,
+        "ratio_high": ratio_high,
     }
-    data["picture"] |= dict(
-        zip(("ratio_low", "ratio_high"), json_ready(own.picture.ratio_limits), strict=True)
-    )
-    data["panel"] = own.panel and {"tests": data["panel"]["tests"], "text": own.panel.text()}
+    if model.panel is not None:
+        data["panel"] = {"tests": data["panel"]["tests"], "text": model.panel.text()}
     return {"bins" if key == "picture" else key: value for key, value in data.items()}
 
 
 def _with_limits(summary: dict[str, Any]) -> dict[str, Any]:
-    """The summary with ``_low``, ``_high``, ``_floor`` and ``_floor_high`` after the keys, in place of estimates."""
+    """The summary with keys such as ``ece_low`` and ``ece_floor`` in place of estimates."""
     estimates = summary.pop("estimates")
-    only = {key: (estimates.get(key) or {}).get("value") for key in MEASURED if key not in summary}
+    for key in MEASURED:
+        summary.setdefault(key, (estimates.get(key) or {}).get("value"))
     flat = dict[str, Any]()
-    for key, value in (summary | only).items():
+    for key, value in summary.items():
         flat[key] = value
         if key in MEASURED:
-            found = estimates.get(key) or {}
-            flat |= {
-                f"{key}_{name}": found.get(name) for name in ("low", "high", "floor", "floor_high")
-            }
+            estimate = estimates.get(key) or {}
+            for limit in ("low", "high", "floor", "floor_high"):
+                flat[f"{key}_{limit}"] = estimate.get(limit)
     return flat

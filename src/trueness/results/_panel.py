@@ -17,7 +17,7 @@ from trueness._text.numbers import (
     signed,
     span,
 )
-from trueness._text.strings import align, grouped, wrap
+from trueness._text.strings import align, capitalized, grouped, uncapitalized, wrap
 from trueness.errors import InputError
 from trueness.results._inference import Estimate, Significance
 from trueness.results._record import Record, html_cell, html_table, html_text
@@ -39,8 +39,11 @@ _PURPOSES = {
     (
         "observed_expected",
         "intercept",
-    ): "agreement on average by the ratio of observed to expected events, and by the "
-    "intercept of a logistic model with the log-odds of the prediction as offset (calibration in the large)",
+    ): (
+        "agreement on average by the ratio of observed to expected events, and by the intercept "
+        "of a logistic model with the log-odds of the prediction as offset (calibration in the "
+        "large)"
+    ),
     (
         "slope",
         "free_intercept",
@@ -51,8 +54,11 @@ _PURPOSES = {
         "e50",
         "e90",
         "emax",
-    ): "agreement over the range of predictions by the distances between predictions and a "
-    "flexible calibration curve ({curve}): their mean (ICI), median (E50), 90th percentile (E90) and maximum (Emax)",
+    ): (
+        "agreement over the range of predictions by the distances between predictions and a "
+        "flexible calibration curve ({curve}): their mean (ICI), median (E50), 90th percentile "
+        "(E90) and maximum (Emax)"
+    ),
     (
         "ece",
     ): "agreement within groups of similar predictions by the expected calibration error (ECE)",
@@ -69,8 +75,8 @@ _DONE = (
     "every estimate with its confidence limits or its value for a calibrated model",
 )
 _TRAINING_ROWS = (
-    "whether any of these rows were used to develop, tune or select the model; if so, results corrected for optimism: "
-    "`tn.validate`"
+    "whether any of these rows were used to develop, tune or select the model; if so, results "
+    "corrected for optimism: `tn.validate`"
 )
 _TO_ADD = (
     "a calibration plot with a flexible curve, its band and the distribution of the predictions: "
@@ -78,8 +84,8 @@ _TO_ADD = (
     _TRAINING_ROWS,
     "how the sample size was arrived at: `tn.validation_size`",
     "how missing values were handled",
-    "whether classes were weighted or resampled in training, and how predictions were corrected for it: "
-    "`tn.prior_shift`, `tn.recalibrate.prior_correction`",
+    "whether classes were weighted or resampled in training, and how predictions were corrected "
+    "for it: `tn.prior_shift`, `tn.recalibrate.prior_correction`",
     "whether the model was updated or recalibrated, and the results before and after: `tn.compare`",
     "the same results in key subgroups and, with several centres, by centre: `tn.segments`",
 )
@@ -94,7 +100,8 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
 
     Examples
     --------
-    >>> slope = Estimate("slope", 0.9, 0.72, 1.09, 0.95, "profile likelihood", 400, "Slope on the logit.", ideal=1)
+    >>> slope = Estimate("slope", 0.9, 0.72, 1.09, 0.95, "profile likelihood", 400,
+    ...     "Slope on the logit.", ideal=1)
     >>> panel = Panel(("slope",), (slope,), (), 400, 80, 0.2, 0.95)
     >>> panel["slope"].low
     0.72
@@ -149,10 +156,10 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
 
     def _entries(self) -> dict[str, Any]:
         """Fields by name; estimates and tests by their keys."""
-        found = {name: value for name, value in super()._entries().items() if name != "names"}
+        plain = {name: value for name, value in super()._entries().items() if name != "names"}
         entries = {key: self[key]._entries() for key in self}
         tests = {test.method: entries.pop(test.method) for test in self.tests}
-        return found | {"estimates": entries, "tests": tests}
+        return plain | {"estimates": entries, "tests": tests}
 
     def columns(self) -> dict[str, list[Any]]:
         """One row per estimate and test."""
@@ -166,17 +173,17 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
             "ideal",
             "pvalue",
         )
-        columns: dict[str, list[Any]] = {"key": list(self)}
-        columns["measure"] = [
-            *(e.measure for e in self.estimates),
-            *(_test_name(t) for t in self.tests),
-        ]
-        columns["value"] = [*(e.value for e in self.estimates), *(t.statistic for t in self.tests)]
-        every: tuple[Estimate | Significance, ...] = (*self.estimates, *self.tests)
-        columns |= {field: [getattr(one, field, math.nan) for one in every] for field in fields}
-        columns["method"] = [one.method for one in every]
-        columns["note"] = [*(e.note for e in self.estimates), *("" for _ in self.tests)]
-        return columns
+        lines = []
+        for key, estimate in zip(self.names, self.estimates, strict=True):
+            line = {"key": key, "measure": estimate.measure, "value": estimate.value}
+            line |= {field: getattr(estimate, field, math.nan) for field in fields}
+            lines.append(line | {"method": estimate.method, "note": estimate.note})
+        for test in self.tests:
+            line = {"key": test.method, "measure": _test_name(test), "value": test.statistic}
+            line |= {field: getattr(test, field, math.nan) for field in fields}
+            lines.append(line | {"method": test.method, "note": ""})
+        names = ("key", "measure", "value", *fields, "method", "note")
+        return {name: [line[name] for line in lines] for name in names}
 
     def _repr_html_(self) -> str:
         head, *lines = self._table()
@@ -214,7 +221,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         ).rstrip()
 
     def text(self, style: PanelStyle = "tripod") -> str:
-        """Methods and results as text for a paper, and a list of what else TRIPOD+AI requires about calibration.
+        """Methods and results as text for a paper, and what else TRIPOD+AI asks to report.
 
         References
         ----------
@@ -234,73 +241,69 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
 
     def rows_in_words(self, joint: str = ", ") -> str:
         """How many rows, clusters and events there are."""
-        whole = float(self.events).is_integer()
-        events = (
-            count(int(self.events), "event") if whole else f"events of weight {self.events:,.5g}"
-        )
-        events = f"{events} ({percent(self.prevalence)})"
-        if self.clusters is None:
-            clusters = ""
-        else:
-            clusters = f" in {clusters_in_words(self.clusters, self.in_buckets)}"
-        return f"{count(self.n, 'row')}{clusters}{joint}{events}"
+        events = f"events of weight {self.events:,.5g}"
+        if float(self.events).is_integer():
+            events = count(int(self.events), "event")
+        rows = count(self.n, "row")
+        if self.clusters is not None:
+            rows += f" in {clusters_in_words(self.clusters, self.in_buckets)}"
+        return f"{rows}{joint}{events} ({percent(self.prevalence)})"
 
     def _notes(self, *, bounded: bool = False) -> list[str]:
         """The notes of the estimates, each once and with the measures it is about.
 
         Then that of the panel.
         """
-        about = grouped(
+        by_note = grouped(
             (e.note, e.measure) for e in self.estimates if e.note and (e.bounded or not bounded)
         )
-        own = [
-            f"{_listed(measures)}: {note[0].lower()}{note[1:]}" for note, measures in about.items()
-        ]
-        return own + ([self.note] if self.note else [])
+        sentences = []
+        for note, measures in by_note.items():
+            sentences.append(f"{_listed(measures)}: {uncapitalized(note)}")
+        if self.note:
+            sentences.append(self.note)
+        return sentences
 
     def _methods(self) -> str:
         curve = _CURVES.get(self.curve, self.curve)
-        purposes = [
-            text.format(curve=curve)
-            for keys, text in _PURPOSES.items()
-            if set(keys) & set(self.names)
-        ]
+        purposes = []
+        for keys, text in _PURPOSES.items():
+            if set(keys) & set(self.names):
+                purposes.append(text.format(curve=curve))
         sentences = [
             f"Calibration was assessed in {self.rows_in_words(' with ')}: {'; '.join(purposes)}."
         ]
         by_method = grouped((e.method, e.measure) for e in self.estimates if e.bounded)
-        limits = "; ".join(
-            f"{_listed(measures)}: {method}" for method, measures in by_method.items()
-        )
-        if limits:
-            sentences.append(
-                f"Confidence limits are two-sided at {self._level_in_text()} ({limits})."
-            )
+        methods = [f"{_listed(measures)}: {method}" for method, measures in by_method.items()]
+        if methods:
+            level = self._level_in_text()
+            sentences.append(f"Confidence limits are two-sided at {level} ({'; '.join(methods)}).")
         floors = [e.measure for e in self.estimates if not e.bounded and not math.isnan(e.floor)]
         if floors:
             sentences.append(
-                f"{_listed(floors)} are positive even for a perfectly calibrated model, so that no interval is given; "
-                f"they are compared with the mean and the {self._level_in_text()} quantile that a calibrated model "
+                f"{_listed(floors)} are positive even for a perfectly calibrated model, so that "
+                "no interval is given; they are compared with the mean and the "
+                f"{self._level_in_text()} quantile that a calibrated model "
                 "with the same predictions would show."
             )
         if self.clusters is not None:
             sentences.append("Limits allow for dependence within clusters.")
-        return " ".join(
-            [*sentences, *(f"{note[0].upper()}{note[1:]}" for note in self._notes(bounded=True))]
-        )
+        for note in self._notes(bounded=True):
+            sentences.append(capitalized(note))
+        return " ".join(sentences)
 
     def _results(self) -> str:
-        known = {key for keys in _PURPOSES for key in keys}
-        groups = [*_PURPOSES, tuple(key for key in self.names if key not in known)]
-        sentences = [
-            "; ".join(self._finding(key) for key in keys if key in self.names) for keys in groups
-        ]
+        described = [key for keys in _PURPOSES for key in keys]
+        groups = [*_PURPOSES, tuple(key for key in self.names if key not in described)]
+        sentences = []
+        for keys in groups:
+            sentences.append("; ".join(self._finding(key) for key in keys if key in self.names))
         for test in self.tests:
             name, statistic = _TESTS.get(test.method, (test.method, "a statistic"))
             sentences.append(
                 f"{name} gave {statistic} = {number(test.statistic, 2)} ({test.pvalue_in_words})"
             )
-        return " ".join(f"{text[0].upper()}{text[1:]}." for text in filter(None, sentences))
+        return " ".join(f"{capitalized(text)}." for text in filter(None, sentences))
 
     def _finding(self, key: str) -> str:
         estimate = self[key]
@@ -314,7 +317,10 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
             return f"{value} ({level} CI {span(estimate.low, estimate.high, _short)})"
         if math.isnan(estimate.floor):
             return value
-        return f"{value} (if calibrated: {_short(estimate.floor)}, {level} below {_short(estimate.floor_high)})"
+        return (
+            f"{value} (if calibrated: {_short(estimate.floor)}, {level} below "
+            f"{_short(estimate.floor_high)})"
+        )
 
     def _level_in_text(self) -> str:
         """The level as papers write it, which no line break can tear apart."""
@@ -372,6 +378,10 @@ def _listed(words: list[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
+def _count_text(n: int | None) -> str:
+    return "–" if n is None else f"{n:,}"
+
+
 # Whose apparent values a text repeats.
 _KEY_RESULTS = ("slope", "brier", "auc")
 
@@ -412,12 +422,15 @@ class Validation(Record):
     def text(self, style: PanelStyle = "tripod") -> str:
         """The internal validation in sentences for a paper, as :meth:`Panel.text` writes them."""
         check_style(style)
-        methods = f"The model was validated internally with {self._refits_in_words()}: results are {self._correction()}."
-        changes = [
-            f"{estimate.measure} {number(estimate.value, 3)} (optimism {signed(self.optimism[key], 3)})"
-            for key, estimate in zip(self.apparent.names, self.apparent.estimates, strict=True)
-            if key in _KEY_RESULTS
-        ]
+        methods = (
+            f"The model was validated internally with {self._refits_in_words()}: results are "
+            f"{self._correction()}."
+        )
+        changes = []
+        for key, estimate in zip(self.apparent.names, self.apparent.estimates, strict=True):
+            if key in _KEY_RESULTS:
+                optimism = f"(optimism {signed(self.optimism[key], 3)})"
+                changes.append(f"{estimate.measure} {number(estimate.value, 3)} {optimism}")
         results = f"On the training rows themselves the results were: {', '.join(changes)}."
         return self.corrected.text_of_training_rows(f"{methods} {self.note}", results)
 
@@ -425,14 +438,15 @@ class Validation(Record):
         """One row per measure."""
         keys = list(self.corrected.names)
         after = self.corrected.estimates
-        columns: dict[str, list[Any]] = {"key": keys, "measure": [one.measure for one in after]}
-        columns["apparent"] = [one.value for one in self.apparent.estimates]
-        columns |= {
+        return {
+            "key": keys,
+            "measure": [estimate.measure for estimate in after],
+            "apparent": [estimate.value for estimate in self.apparent.estimates],
             "optimism": [self.optimism[key] for key in keys],
-            "corrected": [one.value for one in after],
-        }
-        return columns | {
-            name: [getattr(one, name) for one in after] for name in ("low", "high", "floor")
+            "corrected": [estimate.value for estimate in after],
+            "low": [estimate.low for estimate in after],
+            "high": [estimate.high for estimate in after],
+            "floor": [estimate.floor for estimate in after],
         }
 
     def _repr_html_(self) -> str:
@@ -450,21 +464,21 @@ class Validation(Record):
         return f"Validation by {self._refits_in_words()}: {self.corrected.rows_in_words()}"
 
     def _footnote(self) -> str:
-        floors = any(not e.bounded and not math.isnan(e.floor) for e in self.corrected.estimates)
-        floor = (
-            " Floor: the mean for a calibrated model with the same predictions." if floors else ""
-        )
-        return f"Corrected: {self._correction()}. {self.note}{floor}".rstrip()
+        text = f"Corrected: {self._correction()}. {self.note}"
+        if any(not e.bounded and not math.isnan(e.floor) for e in self.corrected.estimates):
+            text += " Floor: the mean for a calibrated model with the same predictions."
+        return text.rstrip()
 
     def _refits_in_words(self) -> str:
-        return f"{self.refits:,} {'folds' if self.method == 'crossfit' else 'bootstrap resamples'}"
+        refits = "folds" if self.method == "crossfit" else "bootstrap resamples"
+        return f"{self.refits:,} {refits}"
 
     def _correction(self) -> str:
         if self.method == "crossfit":
             return "from the pooled predictions of models that were not fitted on the row"
         return (
-            "apparent minus optimism (Harrell), the mean over resamples of the value on the resample minus the "
-            "value on all rows"
+            "apparent minus optimism (Harrell), the mean over resamples of the value on the "
+            "resample minus the value on all rows"
         )
 
     def _table(self) -> list[list[str]]:
@@ -490,7 +504,8 @@ class ValidationSize(Record):
 
     Examples
     --------
-    >>> print(ValidationSize(905, ("O/E",), ("95 % limits 1.00 apart",), (905,), (17,), 0.018, 0.8, 0.95, 0.8))
+    >>> print(ValidationSize(905, ("O/E",), ("95 % limits 1.00 apart",), (905,), (17,), 0.018,
+    ...     0.8, 0.95, 0.8))
     criterion  target                  rows  events
     O/E        95 % limits 1.00 apart   905      17
     <BLANKLINE>
@@ -531,10 +546,9 @@ class ValidationSize(Record):
         return {name: list(values) for name, values in columns.items()}
 
     def __str__(self) -> str:
-        counts = [
-            ["–" if n is None else f"{n:,}" for n in column] for column in (self.size, self.events)
-        ]
-        rows = zip(self.criterion, self.target, *counts, strict=True)
+        sizes = map(_count_text, self.size)
+        events = map(_count_text, self.events)
+        rows = zip(self.criterion, self.target, sizes, events, strict=True)
         text = align([("criterion", "target", "rows", "events"), *rows], (False, False, True, True))
         return "\n".join([text, "", self.in_words(), *self.notes])
 
@@ -543,9 +557,9 @@ class ValidationSize(Record):
         rate = level_percent(float(f"{self.prevalence:.3g}"))
         if self.n is not None:
             return f"{self.n:,} rows meet all criteria, if {rate} of them are events."
-        others = max((size for size in self.size if size is not None), default=None)
-        if others is None:
+        largest = max((size for size in self.size if size is not None), default=None)
+        if largest is None:
             rest = ""
         else:
-            rest = f"; {others:,} rows meet the others, if {rate} of them are events"
+            rest = f"; {largest:,} rows meet the others, if {rate} of them are events"
         return f"No number of rows that was tried meets all criteria{rest}."

@@ -84,7 +84,7 @@ class Powered(Record):
     def labels_needed(
         self, half_width: float, *, of: str = "event_rate", power: float | None = None
     ) -> int | None:
-        """Human labels still needed for limits at ± `half_width`, if they are drawn like the others.
+        """Human labels still needed for limits at ± `half_width`, drawn like the others.
 
         Parameters
         ----------
@@ -126,10 +126,12 @@ class Powered(Record):
     def _findings(self) -> list[str]:
         rows = f"{count(self.humans, 'human label')} and a judge's labels of {count(self.n, 'row')}"
         every = self.event_rate, self.observed_expected, self.brier, self.humans_alone
-        limits = [f"{level_percent(self.level)} {span(one.low, one.high)}" for one in every]
+        limits = [
+            f"{level_percent(self.level)} {span(estimate.low, estimate.high)}" for estimate in every
+        ]
         numbers = [
-            f"{one.measure} {number(one.value)}, {both}"
-            for one, both in zip(every, limits, strict=True)
+            f"{estimate.measure} {number(estimate.value)}, {limits_in_words}"
+            for estimate, limits_in_words in zip(every, limits, strict=True)
         ]
         numbers[-1] = f"without the judge: {numbers[-1]}"
         return [f"From {rows}: test of calibration {p_value(self.pvalue)}", *numbers]

@@ -26,19 +26,19 @@ _GAP = re.compile(r"\S {2,}\S")
 
 
 # As rows say it that were read from a matrix of two columns.
-_TWO_COLUMNS = re.compile(r"The (two|larger of the two) columns of scores .*?\.(?= |$)")
+_TWO_COLUMNS = re.compile(r"The two columns of scores are one binary problem: .*?\.(?= |$)")
 
 
 def with_two_columns(sentence: str, note: str) -> str:
     """The sentence, and what the note says about a matrix of two columns."""
-    found = _TWO_COLUMNS.search(note)
-    if found is None:
+    remark = _TWO_COLUMNS.search(note)
+    if remark is None:
         return sentence
-    return f"{sentence.removesuffix('.')}. {found[0]}"
+    return f"{sentence.removesuffix('.')}. {remark[0]}"
 
 
 class Record:
-    """A frozen dataclass that converts to plain Python, to a frame, and to a table in a notebook."""
+    """A frozen dataclass that converts to plain Python, a frame, and a table in a notebook."""
 
     _columns: ClassVar[tuple[str, ...]] = ()
     """The fields that are the columns of a table, all of one length; or one field, a tuple of
@@ -53,10 +53,12 @@ class Record:
 
         Equality is ours: that of dataclasses fails for arrays, and nan would differ from itself.
         """
-        cls.__eq__, cls.__hash__ = Record._equals, Record._hash  # type: ignore[assignment, method-assign]  # of every record
+        cls.__eq__ = Record._equals  # type: ignore[assignment, method-assign]  # of every record
+        cls.__hash__ = Record._hash  # type: ignore[assignment, method-assign]
         if "__str__" in cls.__dict__:
-            own = cls.__str__
-            cls.__str__ = wraps(own)(lambda self: visible_lines(own(self)))  # type: ignore[method-assign]  # the same signature
+            text_of = cls.__str__
+            visible_text = wraps(text_of)(lambda self: visible_lines(text_of(self)))
+            cls.__str__ = visible_text  # type: ignore[method-assign]  # the same signature
 
     def __post_init__(self) -> None:
         """Arrays of a frozen record cannot be written to."""
@@ -79,13 +81,17 @@ class Record:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Fields by name, ready for JSON: arrays as lists, records as dicts, undefined and infinite numbers as None."""
-        found: dict[str, Any] = json_ready(self._entries())
-        return found
+        """Fields by name, ready for JSON.
+
+        Arrays are lists, records are dicts, undefined and infinite numbers are None.
+        """
+        plain: dict[str, Any] = json_ready(self._entries())
+        return plain
 
     def _entries(self) -> dict[str, Any]:
         """What `to_dict` holds, as plain Python; undefined numbers are nan."""
-        names = [f.name for f in fields(self)]  # type: ignore[arg-type]  # subclasses are dataclasses
+        # Subclasses are dataclasses.
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
         return {name: _plain(getattr(self, name)) for name in (*names, *self._also)}
 
     def columns(self) -> dict[str, list[Any]]:
@@ -93,21 +99,18 @@ class Record:
 
         Of any other record its single values, as a table of one row.
         """
-        own = {name: getattr(self, name) for name in self._columns}
-        match list(own.values()):
+        columns = {name: getattr(self, name) for name in self._columns}
+        match list(columns.values()):
             case []:
-                plain = self._entries()
-                return {
-                    name: [value]
-                    for name, value in plain.items()
-                    if not isinstance(value, list | dict)
-                }
+                entries = self._entries().items()
+                return {k: [v] for k, v in entries if not isinstance(v, list | dict)}
             case [tuple(records)]:
                 lines = [record._entries() for record in records]
-                return {
-                    name: [line[name] for line in lines] for name in (lines[0] if lines else {})
-                }
-        return {name: list(_plain(values)) for name, values in own.items() if values is not None}
+                names = lines[0] if lines else {}
+                return {name: [line[name] for line in lines] for name in names}
+        return {
+            name: list(_plain(values)) for name, values in columns.items() if values is not None
+        }
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict per row of :meth:`columns`."""
@@ -132,7 +135,8 @@ class Record:
             )
         import narwhals.stable.v2 as nw
 
-        for name in _FRAMES[:2] if library is None else (library,):
+        libraries = _FRAMES[:2] if library is None else (library,)
+        for name in libraries:
             try:
                 importlib.import_module(name)
             except ImportError:
@@ -140,8 +144,8 @@ class Record:
             columns = {key: _one_type(values) for key, values in self.columns().items()}
             return nw.from_dict(columns, backend=name).to_native()
         call = type(self).__name__
-        names = " or ".join(_FRAMES[:2] if library is None else (library,))
-        text = f"`{call}.to_frame({'' if library is None else repr(library)})` needs {names}"
+        argument = "" if library is None else repr(library)
+        text = f"`{call}.to_frame({argument})` needs {' or '.join(libraries)}"
         raise MissingLibraryError(f"{text}: `pip install {library or _FRAMES[0]}`.")
 
     def _caption(self) -> str:
@@ -161,14 +165,13 @@ class Record:
         return str(self)
 
     def _repr_html_(self) -> str:
-        """For a notebook: the text, the table of the columns if there is one, and the fields in a fold."""
-        others = {
-            f.name: getattr(self, f.name)
-            for f in fields(self)  # type: ignore[arg-type]
-            if f.name not in self._columns
-        }
-        texts = [(name.replace("_", " "), _text(name, value)) for name, value in others.items()]
-        texts = [(name, text) for name, text in texts if text not in ("", MISSING)]
+        """For a notebook: the text, the table of the columns if any, and the fields in a fold."""
+        texts = []
+        for field in fields(self):  # type: ignore[arg-type]
+            if field.name not in self._columns:
+                text = _text(field.name, getattr(self, field.name))
+                if text not in ("", MISSING):
+                    texts.append((field.name.replace("_", " "), text))
         parts = [html_text(self._opening())]
         if self._columns:
             table = self._html_columns()
@@ -198,22 +201,25 @@ class Table(Record):
 
 
 def _one_type(values: list[Any]) -> list[Any]:
-    """A column for frames whose columns have one type: whole numbers beside others as floats, else text."""
-    kinds = {type(one) for one in values if one is not None}
+    """A column of one type, as frames need it: numbers as floats, else all as text."""
+    kinds = {type(value) for value in values if value is not None}
     common = float if kinds <= {int, float} else str
     if len(kinds) <= 1:
         return values
-    return [None if one is None else common(one) for one in values]
+    return [None if value is None else common(value) for value in values]
 
 
 def _counts(name: str, values: Any) -> Any:
-    """A column as whole numbers if all its entries are, and some are larger than a share or a label can be."""
+    """A column as whole numbers if all are whole, and some are above 1 in size.
+
+    Shares and labels are never larger.
+    """
     plain = values.tolist() if hasattr(values, "tolist") else values
     whole = "pvalue" not in name and all(
-        isinstance(one, float) and one.is_integer() for one in plain
+        isinstance(value, float) and value.is_integer() for value in plain
     )
-    if whole and any(abs(one) > 1 for one in plain):
-        return [int(one) for one in plain]
+    if whole and any(abs(value) > 1 for value in plain):
+        return [int(value) for value in plain]
     return values
 
 
@@ -222,24 +228,24 @@ def _text(name: str, value: Any) -> str:
     if isinstance(value, Record):
         return value._caption()
     if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {_text(name, one)}" for key, one in value.items())
+        return "; ".join(f"{key}: {_text(name, entry)}" for key, entry in value.items())
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        entries = [_text(name, one) for one in value[:_ENTRIES]]
-        more = f", … ({len(value):,} in all)" if len(value) > _ENTRIES else ""
-        return ", ".join(entries) + more
+        entries = [_text(name, entry) for entry in value[:_ENTRIES]]
+        if len(value) > _ENTRIES:
+            entries.append(f"… ({len(value):,} in all)")
+        return ", ".join(entries)
     if value is None:
         return MISSING
     if isinstance(value, bool):
-        if value:
-            return "yes"
-        return "no"
+        return "yes" if value else "no"
     if isinstance(value, float):
-        form = p_value(value, named=False) if "pvalue" in name else number(value)
         if name.startswith("level"):
             return level_percent(value)
-        return form
+        if "pvalue" in name:
+            return p_value(value, named=False)
+        return number(value)
     if isinstance(value, int):
         return f"{value:,}"
     return str(value)
@@ -284,10 +290,10 @@ def html_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """An HTML table whose first column names the rows; columns of numbers are flush right."""
     if not lines:
         return ""
-    sides = [
-        "right" if head and all(map(_is_number, column)) else "left"
-        for column in zip(*lines, strict=True)
-    ]
+    sides = []
+    for column in zip(*lines, strict=True):
+        is_right = bool(head) and all(map(_is_number, column))
+        sides.append("right" if is_right else "left")
 
     def cell(tag: str, text: str, side: str = "left") -> str:
         shown = escape(visible(shorten(text, _LETTERS)))
@@ -296,11 +302,9 @@ def html_table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     top = "".join(map(cell, ['th scope="col"'] * len(head), head, sides or ["left"] * len(head)))
     tags = ['th scope="row"', *["td"] * len(sides)]
     body = "\n".join(f"<tr>{''.join(map(cell, tags, line, sides))}</tr>" for line in lines)
-    return (
-        "<table>\n"
-        + (f"<thead><tr>{top}</tr></thead>\n" if head else "")
-        + f"<tbody>\n{body}\n</tbody>\n</table>"
-    )
+    if head:
+        top = f"<thead><tr>{top}</tr></thead>\n"
+    return f"<table>\n{top}<tbody>\n{body}\n</tbody>\n</table>"
 
 
 def _is_number(text: str) -> bool:
@@ -313,25 +317,25 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Mapping):  # of models, or of pairs of them
-        return {
-            " − ".join(key) if isinstance(key, tuple) else key: _plain(item)
-            for key, item in value.items()
-        }
+        items = {}
+        for key, item in value.items():
+            items[" − ".join(key) if isinstance(key, tuple) else key] = _plain(item)
+        return items
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(first: Any, other: Any) -> bool:
     """Equality of plain values, arrays, records and unfitted calibrators; nan equals nan."""
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return one.shape == other.shape and _same(one.tolist(), other.tolist())
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(
-            _same(value, other[name]) for name, value in one.items()
+    if isinstance(first, np.ndarray) and isinstance(other, np.ndarray):
+        return first.shape == other.shape and _same(first.tolist(), other.tolist())
+    if isinstance(first, list | tuple) and isinstance(other, list | tuple):
+        return len(first) == len(other) and all(map(_same, first, other))
+    if isinstance(first, dict) and isinstance(other, dict):
+        return first.keys() == other.keys() and all(
+            _same(value, other[name]) for name, value in first.items()
         )
-    if hasattr(one, "get_params"):  # an unfitted calibrator, whose own equality is identity
-        return type(one) is type(other) and _same(one.get_params(), other.get_params())
-    return bool(one == other) or (one != one and other != other)  # nan
+    if hasattr(first, "get_params"):  # an unfitted calibrator, whose own equality is identity
+        return type(first) is type(other) and _same(first.get_params(), other.get_params())
+    return bool(first == other) or (first != first and other != other)  # nan

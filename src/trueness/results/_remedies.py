@@ -57,7 +57,10 @@ class Course(Record):
         """The bins with at least `least` rows."""
         kept = bins.n >= least
         return cls(
-            *(tuple(np.array(one)[kept].tolist()) for one in (bins.score, bins.rate, low, high))
+            *(
+                tuple(np.array(column)[kept].tolist())
+                for column in (bins.score, bins.rate, low, high)
+            )
         )
 
 
@@ -113,7 +116,7 @@ class Remedy(Record):
         return self.name
 
     def is_clear(self, before: "Remedy") -> bool:
-        """Whether the limits of its gain exclude next to nothing: of the Brier score, or of the log loss."""
+        """Whether a gain in the Brier score or the log loss is shown to be above negligible."""
         return self._lowers_brier(before) or (
             self.gain > 0
             and self.log_loss_gain_low > _LEAST_LOG_LOSS_GAIN * max(before.log_loss, 0)
@@ -123,7 +126,7 @@ class Remedy(Record):
         return self.gain_low > _LEAST_GAIN * before.brier
 
     def gain_in_words(self, before: "Remedy", level: float) -> str:
-        """What it gains on held-out rows, as a share: "lowers the Brier score by 2.8 % (1.9 to 3.7 %)"."""
+        """What it gains on held-out rows, as a share: "lowers the Brier score by 2.8 % (…)"."""
         by_log_loss = self.is_clear(before) and not self._lowers_brier(before)
         name, whole = (
             ("log loss", before.log_loss) if by_log_loss else ("Brier score", before.brier)
@@ -157,7 +160,10 @@ class Remedy(Record):
 
     @property
     def promise(self) -> str:
-        """How often the map is better, by the score that it gains in: "be better in about 7 of 10 new samples"."""
+        """How often the map is better: "be better in about 7 of 10 new samples".
+
+        By the score that it gains in.
+        """
         better = "have the lower log loss"
         chance = self.log_loss_chance
         if self.gain > 0:
@@ -199,7 +205,7 @@ class BinningGuarantee(Record):
 
 @dataclass(frozen=True)
 class Remedies(Record):
-    """The scores as they are beside each calibrator that was tried, on rows that it was not fitted on."""
+    """The scores as they are beside each calibrator that was tried, on held-out rows."""
 
     _columns = ("after",)
 
@@ -230,19 +236,28 @@ class Remedies(Record):
         can.
         """
 
-        def preference(one: Remedy) -> tuple[bool, bool, float]:
-            return one.name == self.best, one.name == PRIOR_CORRECTION and one.gain > 0, one.gain
+        def preference(remedy: Remedy) -> tuple[bool, bool, float]:
+            return (
+                remedy.name == self.best,
+                remedy.name == PRIOR_CORRECTION and remedy.gain > 0,
+                remedy.gain,
+            )
 
         return max(
-            (one for one in self.after if math.isfinite(one.gain)), key=preference, default=None
+            (remedy for remedy in self.after if math.isfinite(remedy.gain)),
+            key=preference,
+            default=None,
         )
 
     def __str__(self) -> str:
-        found = self.most_promising
+        best = self.most_promising
         tried = f"{len(self.after)} calibrators were tried on {self.n:,} held-out rows"
-        if self.best is None or found is None:
+        if self.best is None or best is None:
             return f"{tried}: none is expected to gain more than noise on new rows."
-        return f"{tried}: {found.with_article} would lower the {found.score_from(self.before)}, and {found.promise}."
+        return (
+            f"{tried}: {best.with_article} would lower the {best.score_from(self.before)}, and "
+            f"{best.promise}."
+        )
 
 
 @dataclass(frozen=True)

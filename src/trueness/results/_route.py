@@ -105,7 +105,7 @@ class Route(Record):
         return self.loss / self.share.value + self.helped / (self.share.value * self.n)
 
     def to_watch(self, *, alpha: float = 0.05) -> dict[str, Any]:
-        """The arguments of :class:`trueness.Watch` for a watch that sees the route break its promise.
+        """The arguments of a :class:`trueness.Watch` that sees the route break its promise.
 
         Ask both models about some of the routed rows, drawn at random, and enter whether the strong
         one alone was right, with `harm_allowed` as the score of each row. Only more harm than that
@@ -145,9 +145,9 @@ class Route(Record):
         limits = f"{signed_points(self.difference.low)} to {signed_points(self.difference.high)}"
         chance = f"routed at random {signed_points(self.random.value)}"
         return (
-            f"The cheap model answers from {number(self.threshold)} on: {share} of rows, {saved} of "
-            f"the cost saved, {allowed}, certified at {level_percent(self.level)}; "
-            f"{mix} ({limits}), {chance}."
+            f"The cheap model answers from {number(self.threshold)} on: {share} of rows, {saved} "
+            f"of the cost saved, {allowed}, certified at {level_percent(self.level)}; {mix} "
+            f"({limits}), {chance}."
         )
 
     def _refusal(self, allowed: str) -> str:

@@ -72,29 +72,31 @@ class Segments(_Gaps):
     """
 
     _columns = (
-        *(
-            "column",
-            "value",
-            "n",
-            "weight",
-            "events",
-            "expected",
-            "score",
-            "rate",
-            "gap",
-            "gap_low",
-            "gap_high",
-        ),
-        *("ratio", "ratio_low", "ratio_high", "shrunk_gap", "shrunk_low", "shrunk_high", "cost"),
-        *(
-            "pvalue",
-            "slope_pvalue",
-            "adjusted_pvalue",
-            "flagged",
-            "finding",
-            "overall_pvalue",
-            "differs",
-        ),
+        "column",
+        "value",
+        "n",
+        "weight",
+        "events",
+        "expected",
+        "score",
+        "rate",
+        "gap",
+        "gap_low",
+        "gap_high",
+        "ratio",
+        "ratio_low",
+        "ratio_high",
+        "shrunk_gap",
+        "shrunk_low",
+        "shrunk_high",
+        "cost",
+        "pvalue",
+        "slope_pvalue",
+        "adjusted_pvalue",
+        "flagged",
+        "finding",
+        "overall_pvalue",
+        "differs",
     )
 
     value: tuple[str, ...]
@@ -137,10 +139,11 @@ class Segments(_Gaps):
     """The assumptions behind the p-values."""
 
     def __str__(self) -> str:
-        more = f"\n… {len(self) - _SHOWN:,} more" if len(self) > _SHOWN else ""
         names = {"column": self.column, "value": self.value}
-        table = _table(self, names, "n", self.events, self.adjusted_pvalue, self.shown[:_SHOWN])
-        return with_two_columns(f"{table}{more}\n{self.sentence}", " ".join(self.notes))
+        text = _table(self, names, "n", self.events, self.adjusted_pvalue, self.shown[:_SHOWN])
+        if len(self) > _SHOWN:
+            text += f"\n… {len(self) - _SHOWN:,} more"
+        return with_two_columns(f"{text}\n{self.sentence}", " ".join(self.notes))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -164,16 +167,18 @@ class Segments(_Gaps):
     def sentence(self) -> str:
         """How many segments are flagged, and which ones differ from the rows as a whole."""
         flagged = int(self.flagged.sum())
-        text = f"{flagged:,} of {count(len(self), 'segment')} flagged; jointly {p_value(self.joint_pvalue)}."
-        own = [self.names[i] for i in np.flatnonzero(self.differs)]
-        if not own:
-            known = flagged and not np.isnan(self.overall_pvalue).all()
-            if known:
+        text = (
+            f"{flagged:,} of {count(len(self), 'segment')} flagged; jointly "
+            f"{p_value(self.joint_pvalue)}."
+        )
+        different = [self.names[i] for i in np.flatnonzero(self.differs)]
+        if not different:
+            if flagged and not np.isnan(self.overall_pvalue).all():
                 return f"{text} None differs from the error of all rows."
             return text
-        names = ", ".join(own[:_NAMED]) + (
-            f" and {len(own) - _NAMED:,} more" if len(own) > _NAMED else ""
-        )
+        names = ", ".join(different[:_NAMED])
+        if len(different) > _NAMED:
+            names += f" and {len(different) - _NAMED:,} more"
         return f"{text} Different from the error of all rows: {names}."
 
 
@@ -186,19 +191,22 @@ class Slices(_Gaps):
     """
 
     _columns = (
-        *(
-            "rule",
-            "column",
-            "n",
-            "weight",
-            "observed",
-            "expected",
-            "gap",
-            "gap_low",
-            "gap_high",
-            "adjusted_p",
-        ),
-        *("flagged", "finding", "share", "overall_p", "differs", "distinct"),
+        "rule",
+        "column",
+        "n",
+        "weight",
+        "observed",
+        "expected",
+        "gap",
+        "gap_low",
+        "gap_high",
+        "adjusted_p",
+        "flagged",
+        "finding",
+        "share",
+        "overall_p",
+        "differs",
+        "distinct",
     )
 
     rule: tuple[str, ...]
@@ -252,9 +260,9 @@ class Slices(_Gaps):
     @property
     def shown(self) -> Ints:
         """The slices to look at: the distinct ones, or without any finding the first ones."""
-        return np.flatnonzero(
-            self.distinct if self.flagged.any() else np.arange(len(self)) < _SHOWN_SLICES
-        )
+        if self.flagged.any():
+            return np.flatnonzero(self.distinct)
+        return np.arange(min(len(self), _SHOWN_SLICES))
 
     def __str__(self) -> str:
         shown = self.shown[:_SHOWN_SLICES]
@@ -264,19 +272,26 @@ class Slices(_Gaps):
     @property
     def sentence(self) -> str:
         """How many slices are flagged, and within which gap all are calibrated."""
-        text = f"{self.all_flagged:,} of {count(self.tried, 'slice')} flagged; jointly {p_value(self.joint_p)}."
-        own = int(self.distinct.sum())
-        if self.all_flagged > own:
-            text += f" {own:,} of these {'is' if own == 1 else 'are'} distinct; the others share their rows."
+        text = (
+            f"{self.all_flagged:,} of {count(self.tried, 'slice')} flagged; jointly "
+            f"{p_value(self.joint_p)}."
+        )
+        n_distinct = int(self.distinct.sum())
+        if self.all_flagged > n_distinct:
+            verb = "is" if n_distinct == 1 else "are"
+            text += f" {n_distinct:,} of these {verb} distinct; the others share their rows."
         if math.isnan(self.worst_gap_high):
             return text
         (largest,) = points(self.worst_gap_high)
         within = f"{largest} percentage points ({level_percent(self.level)} confidence)"
-        return f"{text} On every slice of at least {self.min_rows:,} rows the scores are calibrated within {within}."
+        return (
+            f"{text} On every slice of at least {self.min_rows:,} rows the scores are calibrated "
+            f"within {within}."
+        )
 
 
 def _table(
-    found: Segments | Slices,
+    gaps: Segments | Slices,
     names: dict[str, tuple[str, ...]],
     n: str,
     events: Floats,
@@ -290,27 +305,22 @@ def _table(
         "expected",
         "observed",
         "gap",
-        f"{level_percent(found.level)} limits",
+        f"{level_percent(gaps.level)} limits",
         "adjusted p",
         "",
     ]
-    lines = [
-        [
-            *(values[i] for values in names.values()),
-            *(
-                f"{found.n[i]:,}",
-                f"{found.expected[i]:,.1f}",
-                total(events[i]),
-                f"{found.gap[i]:+.4f}",
-            ),
-            *(
-                f"{found.gap_low[i]:+.4f} to {found.gap_high[i]:+.4f}",
-                p_value(p[i]),
-                found.finding[i],
-            ),
+    lines = []
+    for i in shown:
+        numbers = [
+            f"{gaps.n[i]:,}",
+            f"{gaps.expected[i]:,.1f}",
+            total(events[i]),
+            f"{gaps.gap[i]:+.4f}",
+            f"{gaps.gap_low[i]:+.4f} to {gaps.gap_high[i]:+.4f}",
+            p_value(p[i]),
+            gaps.finding[i],
         ]
-        for i in shown
-    ]
+        lines.append([*(values[i] for values in names.values()), *numbers])
     return align([head, *lines], [*[False] * len(names), *[True] * 5, False, False])
 
 

@@ -51,19 +51,26 @@ class Change(Record):
     """The class that changed most, for sums per class."""
 
     def __str__(self) -> str:
-        inside, others = ("since then", "before") if self.lasting else ("then", "otherwise")
         first = visible(self.first)
-        last = visible(self.last)
-        span = f"for {first}" if self.days == 1 else f"between {first} and {last}"
-        when = f"starting with {first}" if self.lasting else span
-        verb = "changed" if self.lasting else "differed"
+        if self.lasting:
+            verb = "changed"
+            when = f"starting with {first}"
+            inside = "since then"
+            other_days = "before"
+        else:
+            verb = "differed"
+            when = f"between {first} and {visible(self.last)}"
+            if self.days == 1:
+                when = f"for {first}"
+            inside = "then"
+            other_days = "otherwise"
         pairs = {
             "ECE": (self.ece_others, self.ece, 4),
             "slope": (self.slope_others, self.slope, 2),
             "observed/expected": (self.observed_expected_others, self.observed_expected, 2),
         }
         numbers = [
-            f"{name} {a:.{digits}f} {others}, {b:.{digits}f} {inside}"
+            f"{name} {a:.{digits}f} {other_days}, {b:.{digits}f} {inside}"
             for name, (a, b, digits) in pairs.items()
             if np.isfinite(a) and np.isfinite(b)
         ]
@@ -86,16 +93,22 @@ class Series(Table):
     """
 
     _columns = (
-        *("name", "n", "score", "rate", "ece", "ece_low", "ece_high", "floor", "floor_high"),
-        *(
-            "error",
-            "error_low",
-            "error_high",
-            "includes_zero",
-            "pvalue",
-            "adjusted_pvalue",
-            "flagged",
-        ),
+        "name",
+        "n",
+        "score",
+        "rate",
+        "ece",
+        "ece_low",
+        "ece_high",
+        "floor",
+        "floor_high",
+        "error",
+        "error_low",
+        "error_high",
+        "includes_zero",
+        "pvalue",
+        "adjusted_pvalue",
+        "flagged",
     )
 
     name: tuple[str, ...]
@@ -165,10 +178,13 @@ class Series(Table):
         texts: list[str] = []
         for run in runs:
             names = [visible(self.name[i]) for i in run]
-            texts += [f"{names[0]} to {names[-1]}"] if len(names) > 2 else names
-        return ", ".join(texts[:_NAMED]) + (
-            f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
-        )
+            if len(names) > 2:
+                names = [f"{names[0]} to {names[-1]}"]
+            texts += names
+        listed = ", ".join(texts[:_NAMED])
+        if len(texts) > _NAMED:
+            return f"{listed} and {len(texts) - _NAMED} more"
+        return listed
 
     def _entries(self) -> dict[str, Any]:
         """Fields by name, with the headline."""
@@ -188,21 +204,20 @@ class Series(Table):
             "adjusted p",
             "",
         ]
-        lines = [
-            [
-                *(
+        lines = []
+        for row in self.rows():
+            lines.append(
+                [
                     row["name"],
                     f"{row['n']:,}",
                     _decimal(row["ece"]),
                     _decimal(row["floor"]),
                     _decimal(row["error"]),
-                ),
-                _span(row),
-                p_value(row["adjusted_pvalue"], named=False),
-                "miscalibrated" if row["flagged"] else "",
-            ]
-            for row in self.rows()
-        ]
+                    _span(row),
+                    p_value(row["adjusted_pvalue"], named=False),
+                    "miscalibrated" if row["flagged"] else "",
+                ]
+            )
         return f"{self.headline}\n{align([head, *lines], [False, *[True] * 6, False])}"
 
 
@@ -245,7 +260,10 @@ class Shift(Record):
         if math.isinf(self.low) and math.isinf(self.high):
             return "The looks give no limits of a constant shift of the log-odds."
         ends = f"{number(self.low)} to {number(self.high)}"
-        return f"Shift of the log-odds {number(self.value)}, {level_percent(self.level)} confidence at all looks: {ends}"
+        return (
+            f"Shift of the log-odds {number(self.value)}, {level_percent(self.level)} confidence "
+            f"at all looks: {ends}"
+        )
 
 
 @dataclass(frozen=True)
@@ -282,11 +300,12 @@ class WatchHistory(Record):
     """Upper limit."""
 
     def __str__(self) -> str:
-        if self.position:
-            span = f", {self.position[0]} to {self.position[-1]}, evidence {self.evidence[-1]:.3g}"
-        else:
-            span = ""
-        return f"{len(self.position):,} looks{span}"
+        looks = f"{len(self.position):,} looks"
+        if not self.position:
+            return looks
+        first = self.position[0]
+        last = self.position[-1]
+        return f"{looks}, {first} to {last}, evidence {self.evidence[-1]:.3g}"
 
 
 @dataclass(frozen=True)
@@ -328,28 +347,33 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
 
 
 def _label_value(text: str) -> str:
-    """A name as Prometheus reads it, which knows no escapes of characters that cannot be seen but the line feed."""
+    """A name as Prometheus reads it.
+
+    It knows no escapes of invisible characters but the line feed.
+    """
     return "\\n".join(visible(line).translate(_ESCAPES) for line in text.split("\n"))
 
 
 def watch_table(headline: str, watched: Sequence[WatchedSegment]) -> str:
     """All rows and what is in alarm, as an HTML table below a sentence."""
     head = ("", "rows", "observed/expected", "evidence", "since", "error")
-    shown = [one for one in watched if not one.segment or one.listed]
+    shown = [segment for segment in watched if not segment.segment or segment.listed]
     lines = [
         (
-            one.segment or "all rows",
-            f"{one.n:,}",
-            f"{one.observed / one.expected:.2f}" if one.expected else "-",
-            f"{one.evidence:.3g}",
-            str(one.since) if one.direction else "",
-            one.direction,
+            segment.segment or "all rows",
+            f"{segment.n:,}",
+            f"{segment.observed / segment.expected:.2f}" if segment.expected else "-",
+            f"{segment.evidence:.3g}",
+            str(segment.since) if segment.direction else "",
+            segment.direction,
         )
-        for one in shown[:_MOST_LINES]
+        for segment in shown[:_MOST_LINES]
     ]
+    parts = [html_text(headline), html_table(head, lines)]
     left_out = len(shown) - len(lines)
-    notes = [f"{left_out:,} more are in alarm."] if left_out else []
-    return html_cell([html_text(headline), html_table(head, lines), *map(html_text, notes)])
+    if left_out:
+        parts.append(html_text(f"{left_out:,} more are in alarm."))
+    return html_cell(parts)
 
 
 _NAME_LABEL = "trueness_watch"
@@ -393,8 +417,8 @@ def prometheus(
     metrics = {"alarm": ("1 since the first alarm.", {"": float(alarm)})}
     for metric, text in _METRICS.items():
         field = "n" if metric == "rows" else metric
-        shown = [one for one in watched if one.segment or metric != "listed"]
-        metrics[metric] = text, {one.segment: float(getattr(one, field)) for one in shown}
+        shown = [part for part in watched if part.segment or metric != "listed"]
+        metrics[metric] = text, {part.segment: float(getattr(part, field)) for part in shown}
     lines = []
     for metric, (text, by) in metrics.items():
         lines += [f"# HELP trueness_watch_{metric} {text}", f"# TYPE trueness_watch_{metric} gauge"]

@@ -56,11 +56,14 @@ class Stability(Table):
     def sentence(self) -> str:
         """The finding in words."""
         floor = (
-            f"two samples of these sizes from one distribution show {number(self.floor)} on average "
-            f"and at most {number(self.floor_high)} in {level_percent(self.level)}"
+            f"two samples of these sizes from one distribution show {number(self.floor)} on "
+            f"average and at most {number(self.floor_high)} in {level_percent(self.level)}"
         )
         if self.shifted:
-            return f"The scores have shifted: PSI {number(self.value)}, while {floor} ({p_value(self.pvalue)})."
+            return (
+                f"The scores have shifted: PSI {number(self.value)}, while {floor} "
+                f"({p_value(self.pvalue)})."
+            )
         return (
             f"No shift beyond chance: PSI {number(self.value)}; {floor} ({p_value(self.pvalue)})."
         )

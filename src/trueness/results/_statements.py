@@ -1,4 +1,4 @@
-"""What a verdict says of statements other than "the event has this probability": one table of words per kind."""
+"""What a verdict says of statements other than "the event has this probability"."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -144,8 +144,8 @@ class Statement(Record):
         return self.kind in _HEADLINES
 
     def __str__(self) -> str:
-        rows = f"{self.n_input:,} rows{f', {self.censored}' if self.censored else ''}"
-        return f"{self.words}: {rows}"
+        text = f"{self.words}: {self.n_input:,} rows"
+        return f"{text}, {self.censored}" if self.censored else text
 
     def headline(self, verdict: Any) -> str:
         """The conclusion about intervals or quantiles, without a full stop."""
@@ -165,11 +165,8 @@ class Statement(Record):
             parts.append(f"{test.method} test{clusters}: {test.pvalue_in_words}")
         if verdict.code == "too-few-rows" and verdict.power is not None:
             rows = verdict.power.rows_needed
-            parts += (
-                []
-                if rows is None or self.kind == "quantiles"
-                else [f"about {rows:,} rows are needed"]
-            )
+            if rows is not None and self.kind != "quantiles":
+                parts.append(f"about {rows:,} rows are needed")
         if self.coverage is not None and self.coverage.outside:
             parts.append(self.coverage.outside)
         return parts
@@ -189,7 +186,9 @@ def _intervals_in_words(statement: Statement, v: Any) -> str:
     worst = _worst_segment(v)
     if v.code == "miscalibrated" and v.rejected:
         error = " and ".join(statement.errors) or "coverage does not follow what is stated"
-        return f"{covers}: {error}{f', above all for {worst}' if worst else ''}"
+        if worst:
+            error = f"{error}, above all for {worst}"
+        return f"{covers}: {error}"
     if v.code == "nearly-calibrated":
         return f"{covers}: slightly {' and '.join(statement.errors) or 'off'}"
     if v.flags:
@@ -198,7 +197,10 @@ def _intervals_in_words(statement: Statement, v: Any) -> str:
         return f"Too good to be true for new rows: the {statement.words} cover {coverage.covers}"
     if v.code == "no-evidence":
         return f"{covers}: no sign that they are too narrow or too wide"
-    return f"{covers}: {count(v.n, 'row')} {_are(v.n)} too few to tell whether they are too narrow or too wide"
+    return (
+        f"{covers}: {count(v.n, 'row')} {_are(v.n)} too few to tell whether they are too narrow "
+        "or too wide"
+    )
 
 
 def _quantiles_in_words(statement: Statement, v: Any) -> str:
@@ -208,7 +210,10 @@ def _quantiles_in_words(statement: Statement, v: Any) -> str:
         degree = "slightly " if v.code == "nearly-calibrated" else ""
         errors = " and ".join(statement.errors)
         if not errors:
-            return f"The {statement.words} are {degree}off: outcomes are not spread as they state{above_all}"
+            return (
+                f"The {statement.words} are {degree}off: outcomes are not spread as they "
+                f"state{above_all}"
+            )
         return f"The {statement.words} are {degree}{errors}{above_all}"
     if v.flags:
         return f"The {statement.words} hold over all rows, but {_worst_in_words(v)}"
@@ -248,7 +253,7 @@ def adjust_in_words(statement: Statement) -> tuple[str, str]:
         return phrase, "Fit it on some rows, and judge its intervals on others."
     phrase = "Map the levels with a calibrator"
     reason = (
-        "tn.SplineCalibration().fit(events) learns how often outcomes are at most the quantile of each level; read the "
-        "quantiles at the levels that it maps to the wanted ones."
+        "tn.SplineCalibration().fit(events) learns how often outcomes are at most the quantile "
+        "of each level; read the quantiles at the levels that it maps to the wanted ones."
     )
     return phrase, reason

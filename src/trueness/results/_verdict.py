@@ -86,11 +86,10 @@ class Flags(Record):
     @property
     def share(self) -> str:
         """How many of how many."""
+        if self.kind == "segment":
+            return f"{self.flagged:,} of {count(self.total, self.kind)}"
         plural = "classes" if self.kind == "class" else f"{self.kind}s"
-        total = (
-            count(self.total, self.kind) if self.kind == "segment" else f"{self.total:,} {plural}"
-        )
-        return f"{self.flagged:,} of {total}"
+        return f"{self.flagged:,} of {self.total:,} {plural}"
 
     @property
     def worst_in_words(self) -> str:
@@ -120,10 +119,17 @@ class Flags(Record):
     @property
     def sentence(self) -> str:
         """How many there are, and the worst."""
-        which = f"{self.share} {'are' if self.flagged > 1 else 'is'} flagged ({p_value(self.pvalue)}, {self.by})"
+        verb = "is"
+        none = "but not"
+        worst = f": {self.worst_in_words}"
+        if self.flagged > 1:
+            verb = "are"
+            none = "none"
+            worst = f", above all {self.worst_in_words}"
+        which = f"{self.share} {verb} flagged ({p_value(self.pvalue)}, {self.by})"
         if self.own == 0:
-            return f"{which}, {'none' if self.flagged > 1 else 'but not'} with an error other than that of all rows"
-        return f"{which}{', above all ' if self.flagged > 1 else ': '}{self.worst_in_words}"
+            return f"{which}, {none} with an error other than that of all rows"
+        return f"{which}{worst}"
 
     def __str__(self) -> str:
         return f"{self.sentence}."
@@ -208,20 +214,20 @@ class Verdict(Record):
         no score is below 1/2, and events do not follow the scores or are the rarer label;
         'constant': all rows have the same score, and nothing else is wrong.
         """
-        least = self.scores[0]
-        most = self.scores[-1]
+        lowest = self.scores[0]
+        highest = self.scores[-1]
         if self.top_label or self.n < 2:
             return ""
         if self.statement is not None and not self.statement.is_score:
             return ""
         if not self.rejected:
-            if least == most and self.code == "no-evidence":
+            if lowest == highest and self.code == "no-evidence":
                 return "constant"
             return ""
         low = math.nan if self.slope is None else self.slope.low
         if (
             not self.of_answers
-            and 0.5 <= least < most
+            and 0.5 <= lowest < highest
             and self.rate > 0
             and (self.rate < 0.5 or low <= 0)
         ):

@@ -1,4 +1,4 @@
-"""What is said about a verdict: every sentence once, for records, terminals, notebooks and pages."""
+"""What is said about a verdict: every sentence once, for all forms of output."""
 
 import math
 from typing import Any, NamedTuple, TypeAlias
@@ -13,6 +13,7 @@ from trueness._text.numbers import (
     ratio,
     span,
 )
+from trueness._text.strings import capitalized
 from trueness.results._inference import Estimate, Interval
 
 Judged: TypeAlias = Any
@@ -120,7 +121,8 @@ def _errors(v: Judged) -> list[str]:
         clauses = _times_clause(v)
         if clauses:
             kinds = [kind for kind in kinds if " on average" not in kind]
-        clauses += [f"the {nouns(v).scores} are {' and '.join(kinds)}"] if kinds else []
+        if kinds:
+            clauses.append(f"the {nouns(v).scores} are {' and '.join(kinds)}")
     if _impossible(v):
         clauses.insert(0, f"{_wrong_certainties(v)} (impossible if calibrated)")
     return clauses
@@ -236,7 +238,7 @@ def _average_gap(v: Judged, unit: str) -> str:
 
 def _sentence(text: str) -> str:
     """With a capital letter and a stop."""
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{capitalized(text)}."
 
 
 # ---- the evidence
@@ -247,7 +249,8 @@ def evidence(v: Judged) -> str:
     parts = _grounds(v)
     place = int(v.rejected and v.test is not None)
     if not v.is_of_labels:
-        parts[place:place] = [flags.sentence if v.rejected else flags.strength for flags in v.flags]
+        for flags in reversed(v.flags):
+            parts.insert(place, flags.sentence if v.rejected else flags.strength)
     if v.counted_rows:
         parts.append(f"weights were taken as counts: {v.counted_rows:,} rows stand for {v.n:,}")
     text = "; ".join(parts)
@@ -258,16 +261,18 @@ def evidence(v: Judged) -> str:
 
 def questions(v: Judged) -> str:
     """Which questions were asked, if there are several: each has an error rate of its own."""
-    others = [
-        name for name, asked in (("segments", v.segmented), ("classes", bool(v.classes))) if asked
-    ]
-    if not others or (v.test is None and v.interval is None):
+    parts = []
+    if v.segmented:
+        parts.append("segments")
+    if v.classes:
+        parts.append("classes")
+    if not parts or (v.test is None and v.interval is None):
         return ""
     whole = "top label" if v.top_label else "all rows"
     wrong = f"each answered wrongly in at most {level_percent(v.alpha)} of cases"
-    if len(others) == 1:
-        return f"{whole} and {others[0]} are two questions, {wrong}"
-    return f"{whole}, {' and '.join(others)} are three questions, {wrong}"
+    if len(parts) == 1:
+        return f"{whole} and {parts[0]} are two questions, {wrong}"
+    return f"{whole}, {' and '.join(parts)} are three questions, {wrong}"
 
 
 def _grounds(v: Judged) -> list[str]:
@@ -286,9 +291,13 @@ def _grounds(v: Judged) -> list[str]:
         )
         return [rows, f"no test of {v.clusters} clusters can reach {level_percent(v.alpha)}"]
     flagged = bool(v.flags)
-    of_rows = " of all rows" if v.segmented and (v.rejected or not flagged) else ""
-    of_rows += " of the top label" if v.top_label else ""
-    of_rows += ", clusters taken into account" if v.clustered else ""
+    of_rows = ""
+    if v.segmented and (v.rejected or not flagged):
+        of_rows += " of all rows"
+    if v.top_label:
+        of_rows += " of the top label"
+    if v.clustered:
+        of_rows += ", clusters taken into account"
     if v.code == "too-good":
         assert test is not None
         assert test.too_good is not None
@@ -303,7 +312,8 @@ def _grounds(v: Judged) -> list[str]:
             "labels and predictions differ no more than chance allows "
             f"({test.pvalue_in_words}, {by})"
         )
-        within = f"over all rows, {within}" if flagged else within
+        if flagged:
+            within = f"over all rows, {within}"
         shown = test.pvalue_in_words if test.is_open else ""
         parts.append(strength(test.pvalue, by, shown) if v.rejected else within)
     if test is not None and test.contradicted and not _impossible(v):
@@ -329,7 +339,10 @@ def _prior_shift_in_words(v: Judged) -> list[str]:
 
 
 def is_inverted(v: Judged) -> bool:
-    """Whether scores rank the wrong way round: the slope ignores scores of exactly 0 and 1, the AUC does not."""
+    """Whether scores rank the wrong way round.
+
+    The slope ignores scores of exactly 0 and 1, the AUC does not.
+    """
     below: bool = v.slope is not None and v.slope.high < 0
     if v.auc is None:
         return below
@@ -337,71 +350,88 @@ def is_inverted(v: Judged) -> bool:
 
 
 def _impossible(v: Judged) -> bool:
-    """Whether labels contradict scores of exactly 0 or 1 that rounding cannot explain: no other statistic counts."""
+    """Whether labels contradict scores of exactly 0 or 1 that rounding cannot explain.
+
+    No other statistic counts then.
+    """
     return v.test is not None and v.test.contradicted > 0 and not v.test.alone
 
 
 def _wrong_certainties(v: Judged) -> str:
-    """How many scores of exactly 0 or 1 were wrong, and of how many unless weights make these incomparable."""
+    """How many scores of exactly 0 or 1 were wrong.
+
+    And of how many, unless weights make these incomparable.
+    """
     wrong = 0 if v.test is None else v.test.contradicted
-    total = f" of {v.n_certain:,.0f}" if v.n_certain_wrong == wrong < v.n_certain else ""
-    scores = "score" if wrong == 1 and not total else "scores"
-    return f"{wrong:,}{total} {scores} of exactly 0 or 1 {'was' if wrong == 1 else 'were'} wrong"
+    verb = "was" if wrong == 1 else "were"
+    if v.n_certain_wrong == wrong < v.n_certain:
+        return f"{wrong:,} of {v.n_certain:,.0f} scores of exactly 0 or 1 {verb} wrong"
+    return f"{count(wrong, 'score')} of exactly 0 or 1 {verb} wrong"
 
 
 def strength(pvalue: float, by: str, shown: str = "") -> str:
     """How strong the evidence is, in words and as the p-value of a test, `shown` with its error."""
-    words = next((words for most, words in _STRENGTHS if pvalue <= most), "weak")
+    words = next((words for limit, words in _STRENGTHS if pvalue <= limit), "weak")
     return f"the evidence is {words} ({shown or p_value(pvalue)}, {by})"
 
 
 def _kinds_of_error(v: Judged) -> list[tuple[str, str]]:
-    """The kinds of error whose own confidence interval shows them, in words and as a number with its limits.
+    """The kinds of error that an interval of their own shows, in words and as a number.
 
     The slope comes first, unless the factor of observed/expected is further from 1, which explains
     more of the error, or events are rare.
     """
-    found = []
+    kinds = []
     slope = v.slope
     ratio = v.observed_expected
     if v.auc is not None and is_inverted(v) and not (slope is not None and slope.high < 0):
-        found.append(
+        kinds.append(
             ("the wrong way round", f"AUC {number(v.auc.value, 2)} ({span(v.auc.low, v.auc.high)})")
         )
     elif slope is not None and not math.isnan(slope.low) and not slope.low <= 1 <= slope.high:
         limits = _with_limits(slope)
-        limits = f"below {number(slope.high, 2)}" if slope.low == -math.inf else limits
-        limits = f"above {number(slope.low, 2)}" if slope.high == math.inf else limits
-        found.append((_slope_in_words(slope, v), f"slope {limits}"))
+        if slope.low == -math.inf:
+            limits = f"below {number(slope.high, 2)}"
+        if slope.high == math.inf:
+            limits = f"above {number(slope.low, 2)}"
+        kinds.append((_slope_in_words(slope, v), f"slope {limits}"))
     if ratio is not None and math.isfinite(ratio.value) and not ratio.low <= 1 <= ratio.high:
-        side = "too high on average" if ratio.value < 1 else "too low on average"
-        if v.top_label:
-            side = f"{side} ({'over' if ratio.value < 1 else 'under'}confident)"
-        distance = abs(math.log(ratio.value)) if ratio.value > 0 else math.inf
         # "Underconfident and too high on average" would sound like a contradiction.
-        found = [
+        kinds = [
             (words.replace("underconfident (too timid)", "too timid"), limits)
-            for words, limits in found
+            for words, limits in kinds
         ]
-        first = v.rare or (
-            slope is not None and slope.value > 0 and distance > abs(math.log(slope.value))
-        )
-        found.insert(0 if first else len(found), (side, f"observed/expected {_with_limits(ratio)}"))
-    return found
+        kind = _ratio_in_words(ratio, v), f"observed/expected {_with_limits(ratio)}"
+        distance = abs(math.log(ratio.value)) if ratio.value > 0 else math.inf
+        has_slope = slope is not None and slope.value > 0
+        if v.rare or (has_slope and distance > abs(math.log(slope.value))):
+            kinds.insert(0, kind)
+        else:
+            kinds.append(kind)
+    return kinds
 
 
-def _with_limits(found: Estimate) -> str:
+def _with_limits(estimate: Estimate) -> str:
     """The value and its limits, with digits enough to show that the limits exclude 1."""
-    value = found.value
-    low = found.low
-    high = found.high
-    digits = next((d for d in (2, 3, 4) if round(low, d) > 1 or round(high, d) < 1), 5)
-    least = 0.5 * 10.0**-digits
-    one, *limits = (
-        f"{v:,.{digits}f}".replace("-", "−") if abs(v) >= least else number(v, digits)
-        for v in (value, low, high)
-    )
-    return f"{one} ({' to '.join(limits)})"
+    low = estimate.low
+    high = estimate.high
+    digits = 2
+    while digits < 5 and not (round(low, digits) > 1 or round(high, digits) < 1):
+        digits += 1
+
+    def text(value: float) -> str:
+        if abs(value) < 0.5 * 10.0**-digits:
+            return number(value, digits)
+        return f"{value:,.{digits}f}".replace("-", "−")
+
+    return f"{text(estimate.value)} ({text(low)} to {text(high)})"
+
+
+def _ratio_in_words(ratio: Estimate, v: Judged) -> str:
+    """The side on which scores are off on average."""
+    if ratio.value < 1:
+        return "too high on average (overconfident)" if v.top_label else "too high on average"
+    return "too low on average (underconfident)" if v.top_label else "too low on average"
 
 
 def _slope_in_words(slope: Estimate, v: Judged) -> str:
@@ -437,15 +467,18 @@ def fold(ratio: float) -> str:
 
 def _ece_in_words(v: Judged) -> str:
     """The ECE with its limits and beside that of a calibrated model, where these are known."""
-    found = v.ece
-    if found is None:
+    estimate = v.ece
+    if estimate is None:
         return "the ECE is unknown"
-    if math.isnan(found.floor):
-        return f"the ECE is {number(found.value)}, without a reference value"
-    limits = (
-        f" ({level_percent(found.level)} {span(found.low, found.high)})" if found.bounded else ""
+    if math.isnan(estimate.floor):
+        return f"the ECE is {number(estimate.value)}, without a reference value"
+    limits = ""
+    if estimate.bounded:
+        limits = f" ({level_percent(estimate.level)} {span(estimate.low, estimate.high)})"
+    return (
+        f"the ECE is {number(estimate.value)}{limits}; a calibrated model would show about "
+        f"{number(estimate.floor)}"
     )
-    return f"the ECE is {number(found.value)}{limits}; a calibrated model would show about {number(found.floor)}"
 
 
 def _power_in_words(power: Judged, rarer: str) -> str:
@@ -458,7 +491,9 @@ def _power_in_words(power: Judged, rarer: str) -> str:
         error = f"an error of {points(power.noticed_error)[0]} percentage points"
     often = f"with probability {percent(NOTICED)}"
     # In waves, or over few scores, the same error is noticed about half as often.
-    shape = f" (by then {error}; one in waves, or over few scores, must be larger)" if error else ""
+    shape = ""
+    if error:
+        shape = f" (by then {error}; one in waves, or over few scores, must be larger)"
     noticed = f"{' or '.join(kinds)} would have been noticed {often}{shape}"
     if not kinds:
         noticed = f"{error or 'hardly any miscalibration'} would have been noticed {often}"
@@ -472,14 +507,18 @@ def _power_in_words(power: Judged, rarer: str) -> str:
 
 def _outside(low: float, high: float) -> str:
     """Values below or above some ends around 1, with digits enough to tell them from 1."""
-    digits = [
-        2 if math.isnan(v) else max(2, -math.floor(math.log10(max(abs(v - 1), 1e-9))))
-        for v in (low, high)
-    ]
-    ends = [f"{v:,.{max(digits)}f}" for v in (low, high)]
-    ends = ["0" if end == "0.00" else end for end in ends]
-    if math.isnan(low) or math.isnan(high):
-        if math.isnan(low):
-            return f"above {ends[1]}"
-        return f"below {ends[0]}"
-    return f"outside {ends[0]} to {ends[1]}"
+    digits = 2
+    for end in (low, high):
+        if not math.isnan(end):
+            distance = max(abs(end - 1), 1e-9)
+            digits = max(digits, -math.floor(math.log10(distance)))
+
+    def text(end: float) -> str:
+        written = f"{end:,.{digits}f}"
+        return "0" if written == "0.00" else written
+
+    if math.isnan(low):
+        return f"above {text(high)}"
+    if math.isnan(high):
+        return f"below {text(low)}"
+    return f"outside {text(low)} to {text(high)}"

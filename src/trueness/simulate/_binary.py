@@ -52,7 +52,10 @@ class Beta:
 
 
 def _log_gammas(shape: float, n: int, rng: np.random.Generator) -> Floats:
-    """Logarithms of Gamma variables: one of a shape larger by 1, times a power of a uniform variable."""
+    """Logarithms of Gamma variables.
+
+    Each is one of a shape larger by 1, times a power of a uniform variable.
+    """
     return np.log(rng.standard_gamma(shape + 1, n)) + np.log1p(-rng.random(n)) / shape
 
 
@@ -94,7 +97,10 @@ class _Quantiles:
     function: Callable[[Floats], Floats]
 
     def at(self, u: Floats) -> Floats:
-        demand = "as a function must map an array of numbers in [0, 1) to scores in [0, 1] of the same shape"
+        demand = (
+            "as a function must map an array of numbers in [0, 1) to scores in [0, 1] of the same "
+            "shape"
+        )
         return _probabilities(self.function, u, "scores", demand)
 
     def __repr__(self) -> str:
@@ -264,13 +270,14 @@ def _log_odds(distortion: Distortion, s: Floats) -> Floats:
 
 
 _UNIFORM = Beta()
+# In log-odds; beyond these, scores hardly differ from 0 or 1.
 _FAR = (
     10.0,
     20.0,
     40.0,
     80.0,
     300.0,
-)  # in log-odds; beyond these, scores hardly differ from 0 or 1
+)
 
 
 @suggests_keywords
@@ -331,13 +338,9 @@ def binary(
     n = check_rows(n)
     rng = generator(seed)
     has_law = isinstance(scores, Beta | Discrete)
-    law: Any = (
-        scores
-        if has_law
-        else _Quantiles(scores)
-        if callable(scores)
-        else Discrete(check_array(scores, "scores"))
-    )
+    law: Any = scores
+    if not has_law:
+        law = _Quantiles(scores) if callable(scores) else Discrete(check_array(scores, "scores"))
     shift = 0.0
     truth = _as_distortion(distortion)
     checked_word(adjust, "adjust", ("scores", "truth"))
@@ -377,7 +380,8 @@ def _solve_prevalence(
         jumps = "" if root is None else ", and not skipped by a jump"
         reached = f"{mean(-_FAR[-1]):.4g} to {mean(_FAR[-1]):.4g}{jumps}"
         demand = f"must be in the range that shifting the {adjust} can reach, {reached}"
-        remedy = f"Try `adjust={'truth' if adjust == 'scores' else 'scores'!r}`."
+        other = "truth" if adjust == "scores" else "scores"
+        remedy = f"Try `adjust={other!r}`."
         raise InputError("prevalence", demand, f"got {wanted:g}", remedy=remedy)
     return shifted(root)
 

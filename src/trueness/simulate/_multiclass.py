@@ -184,7 +184,8 @@ def multiclass(
     >>> d.y_prob.shape
     (1000, 10)
     >>> top = d.y_prob.argmax(axis=1)[:, None]
-    >>> float((np.take_along_axis(d.y_prob, top, 1) - np.take_along_axis(d.truth, top, 1)).mean().round(2))
+    >>> excess = np.take_along_axis(d.y_prob - d.truth, top, 1)
+    >>> float(excess.mean().round(2))
     0.04
     """
     n = check_rows(n)
@@ -299,6 +300,9 @@ def _before_noise(shares: Floats, noise: LabelNoise) -> Floats:
     except np.linalg.LinAlgError:
         before = np.zeros(1)
     if before.min() <= 0:
-        demand = f"must be attainable with {noise!r}: no class may be rarer than the labels wrongly recorded as it"
+        demand = (
+            f"must be attainable with {noise!r}: no class may be rarer than the labels wrongly "
+            "recorded as it"
+        )
         raise InputError("prevalence", demand, f"got {np.array2string(shares, precision=4)}")
     return before

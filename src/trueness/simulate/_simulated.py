@@ -137,12 +137,14 @@ class Simulated:
         With :math:`Z_{(1:k)}` the k largest scores and :math:`Y_{r_{1:k}}` the indicators of their
         classes,
 
-        .. math:: \mathrm{E} \left\| \mathrm{E}[Y_{r_{1:k}} \mid Z_{(1:k)}] - Z_{(1:k)} \right\|_2^2 .
+        .. math:: \mathrm{E}
+           \left\| \mathrm{E}[Y_{r_{1:k}} \mid Z_{(1:k)}] - Z_{(1:k)} \right\|_2^2 .
 
         Examples
         --------
         >>> from trueness import simulate
-        >>> d = simulate.binned(1, [[0.7, 0.2, 0.1], [0.4, 0.5, 0.1]], [[0.6, 0.3, 0.1], [0.4, 0.5, 0.1]])
+        >>> scores = [[0.7, 0.2, 0.1], [0.4, 0.5, 0.1]]
+        >>> d = simulate.binned(1, scores, [[0.6, 0.3, 0.1], [0.4, 0.5, 0.1]])
         >>> round(d.true_squared_ece(), 6), round(d.true_squared_ece(k=3), 6)
         (0.005, 0.01)
         """
@@ -239,7 +241,10 @@ class Line(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Finite:
-    """A distribution with finitely many scores: vectors or matrices of scores and truths, with a weight per row."""
+    """A distribution with finitely many scores, vectors or matrices, with a weight per row.
+
+    Scores have their truths beside them.
+    """
 
     scores: Floats
     truths: Floats
@@ -329,7 +334,7 @@ def check_rows(n: Any, most: int = MOST_ENTRIES) -> int:
 
 
 def check_array(values: ArrayLike, name: str, *, dimensions: tuple[int, ...] = (1,)) -> Floats:
-    """A non-empty array of probabilities: numbers in [0, 1], the rows of a matrix summing to one."""
+    """A non-empty array of probabilities: numbers in [0, 1], rows of a matrix sum to one."""
     array = as_floats(values, name)
     if array.ndim not in dimensions or not array.size:
         shapes = " or ".join({1: "a vector", 2: "a matrix"}[d] for d in dimensions)

@@ -1,4 +1,4 @@
-"""Where rows come from: frames, files, databases and clusters, read as columns or summed in place."""
+"""Where rows come from: frames, files, databases and clusters, read as columns or summed."""
 
 from trueness._lazy import lazily
 

@@ -60,7 +60,10 @@ class _Batch(NamedTuple):
 def sums_of_batches(
     frame: Any, question: Question, schema: Any, rule: Rule
 ) -> dict[Group, Any] | None:
-    """The sums of each group; None if batches cannot serve or a value is bad, which the group-by then explains."""
+    """The sums of each group; None if batches cannot serve or a value is bad.
+
+    The group-by then finds the fault.
+    """
     if not _can_serve(frame, question, schema, rule):
         return None
     selected, order = _select(frame, question, schema)

@@ -480,7 +480,10 @@ def plugin_of(path: Path, start: bytes) -> str:
 
 @cache
 def _plugins() -> dict[str, Any]:
-    """The readers that other packages add; one that cannot be loaded is left out, with a warning."""
+    """The readers that other packages add.
+
+    One that cannot be loaded is left out, with a warning.
+    """
     readers = {}
     for entry in entry_points(group=_GROUP):
         reader = _loaded(entry)

@@ -1,4 +1,4 @@
-"""Files of rows in every format: recognised by their first bytes, opened, and several as one table."""
+"""Files of rows in every format: recognised by their first bytes, opened, joined as one table."""
 
 import bz2
 import glob
@@ -62,7 +62,7 @@ def compression_by_name(path: str | Path) -> str | None:
 
 
 def inner_suffix(path: str | Path) -> str:
-    """The suffix of the format, without that of the compression: ".tsv" of "x.tsv" and of "x.tsv.gz"."""
+    """The suffix without that of the compression: ".tsv" of "x.tsv" and of "x.tsv.gz"."""
     return (Path(path).with_suffix("") if compression_by_name(path) else Path(path)).suffix.lower()
 
 
@@ -115,7 +115,8 @@ def open_table(
         return _folder(path, name, form)
     elif name == "-" or path.is_fifo():
         path = _copy_of_stream(name, stack)
-        name = "standard input" if name == "-" else name
+        if name == "-":
+            name = "standard input"
     path = _without_wrapping(path, name, stack)
     kind = _kind_of_file(path, name, suffix, form)
     if kind in (None, JsonLinesFile):
@@ -310,12 +311,13 @@ def _begin_of_long_line(stream: Any, quoted: bool) -> int | None:
                 return begun
             if not piece:
                 return None
-            begun = begun if last is None else seen + last + 1
+            if last is not None:
+                begun = seen + last + 1
             seen += len(piece)
 
 
 def _line_ends(piece: bytes, is_open: bool, *, quoted: bool) -> tuple[int | None, int | None, bool]:
-    """Where the first and the last line of a piece end, if any does, and whether a quote is open behind it."""
+    """Where the first and last lines of a piece end, if any, and if a quote is still open."""
     if not quoted or (b'"' not in piece and not is_open):
         first = piece.find(b"\n")
         if first < 0:
@@ -356,11 +358,17 @@ def _unpack(packed: Path, name: str, make: Callable[[], Any], path: Path) -> Non
 def _refuse_other_bytes(name: str, start: bytes) -> None:
     """Refuse a file that is not text, or not of the format that its name suggests."""
     if start.startswith(_SUMS):
-        remedy = "`trueness measure`, `report` and `tally` take sums, from files whose names end in .tally."
+        remedy = (
+            "`trueness measure`, `report` and `tally` take sums, from files whose names end in "
+            ".tally."
+        )
         raise InputError("", f"{name} holds sums, and this needs rows", remedy=remedy)
     for kind in _BY_FORMAT.values():
         if inner_suffix(name) in kind.suffixes:
-            demand = f"{name} does not begin as a file of type {kind.format} does: damaged, or of another type"
+            demand = (
+                f"{name} does not begin as a file of type {kind.format} does: damaged, or of "
+                "another type"
+            )
             raise InputError("", demand)
     if b"\x00" in start:
         demand = (
@@ -409,7 +417,8 @@ def expand_paths(paths: Sequence[str], *, folders: bool = False) -> tuple[str, .
         if name == "-" or "://" in name or not glob.has_magic(name) or Path(name).exists():
             expanded.append(name)
             continue
-        matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207  # Path.glob takes no absolute pattern
+        # Path.glob takes no absolute pattern.
+        matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
         if not matches:
             raise InputError("", f"No file fits the pattern {name!r}")
         expanded += matches

@@ -40,9 +40,12 @@ _started_in: set[int] = set()
 
 
 def _need_polars() -> None:
-    """Raise where Polars would wait for ever: a fork has none of the threads that were started before it."""
+    """Raise where Polars would wait for ever: a fork lacks the threads started before it."""
     if _started_in - {os.getpid()}:
-        remedy = "Start processes with `multiprocessing.get_context('spawn')`, or scan with `engine='duckdb'`."
+        remedy = (
+            "Start processes with `multiprocessing.get_context('spawn')`, or scan with "
+            "`engine='duckdb'`."
+        )
         demand = "Polars cannot be used in a forked process once its parent has used it"
         raise InputError("", demand, "the parent has scanned rows with it", remedy=remedy)
     _started_in.add(os.getpid())
@@ -68,7 +71,10 @@ def open_frame(source: Any, question: Question, engine: PathEngine, stack: ExitS
     try:
         frame = nw.from_native(source)
     except TypeError:
-        frames = "a frame or relation that narwhals reads (Polars, DuckDB, PySpark, Dask, Ibis, pandas, PyArrow, …)"
+        frames = (
+            "a frame or relation that narwhals reads (Polars, DuckDB, PySpark, Dask, Ibis, "
+            "pandas, PyArrow, …)"
+        )
         demand = f"must be {frames}, or a path of Parquet, Arrow IPC, CSV, TSV or JSON lines"
         raise InputError("source", demand, f"got {type(source).__name__}") from None
     except nw.exceptions.DuplicateError:
@@ -132,7 +138,10 @@ def _refuse_unhashable(column: Any, name: str) -> None:
 
 
 def _without_decimals(table: Any, numbers: set[str]) -> Any:
-    """The nearest float of each decimal: Arrow's own cast is one off in the last digit for a third of them."""
+    """The nearest float of each decimal.
+
+    Arrow's own cast is one off in the last digit for a third of them.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -153,9 +162,8 @@ def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack:
     files = list(expand_paths(paths, folders=True))
     if _library(engine) == "polars":
         _need_polars()
-        remote = any(
-            "://" in file for file in files
-        )  # only the engine knows what a path with a scheme names
+        # Only the engine knows what a path with a scheme names.
+        remote = any("://" in file for file in files)
         if remote:
             return _polars_remote(files, question)
         return _polars_files(files, question, stack)
@@ -188,9 +196,10 @@ def _library(engine: PathEngine) -> str:
     names = ("polars", "duckdb") if engine == "auto" else (engine,)
     for name in filter(find_spec, names):
         return name
-    how = f"`pip install 'trueness[{'cli' if names[0] == 'polars' else 'duckdb'}]'`"
+    extra = "cli" if names[0] == "polars" else "duckdb"
+    command = f"`pip install 'trueness[{extra}]'`"
     raise MissingLibraryError(
-        f"`trueness.scan` of a path needs {' or '.join(names)}, which is not installed: {how}."
+        f"`trueness.scan` of a path needs {' or '.join(names)}, which is not installed: {command}."
     )
 
 
@@ -207,13 +216,18 @@ def _polars_remote(files: list[str], question: Question) -> Any:
 
     suffix = inner_suffix(files[0])
     if suffix in (*ParquetFile.suffixes, *ArrowFile.suffixes):
-        return (pl.scan_parquet if suffix in ParquetFile.suffixes else pl.scan_ipc)(files)
+        scan = pl.scan_parquet if suffix in ParquetFile.suffixes else pl.scan_ipc
+        return scan(files)
     types: dict[str, Any] = {"number": pl.Float64, "group": pl.String}
-    known = {name: types[kind] for name, kind in _kinds(question).items() if kind in types}
-    options: dict[str, Any] = {"schema_overrides": known, "infer_schema_length": 10_000}
+    dtypes = {name: types[kind] for name, kind in _kinds(question).items() if kind in types}
     if suffix in JsonLinesFile.suffixes:
-        return pl.scan_ndjson(files, **options)
-    return pl.scan_csv(files, separator=SEPARATORS.get(suffix, ","), **options)
+        return pl.scan_ndjson(files, schema_overrides=dtypes, infer_schema_length=10_000)
+    return pl.scan_csv(
+        files,
+        separator=SEPARATORS.get(suffix, ","),
+        schema_overrides=dtypes,
+        infer_schema_length=10_000,
+    )
 
 
 def _polars_files(files: list[str], question: Question, stack: ExitStack) -> Any:
@@ -223,13 +237,16 @@ def _polars_files(files: list[str], question: Question, stack: ExitStack) -> Any
     tables = [open_table(file, stack) for file in files]
     for table in tables:
         if not isinstance(table, PolarsTable):
-            demand = "as a path must name Parquet, Arrow IPC, CSV, TSV or JSON lines (text also compressed)"
+            demand = (
+                "as a path must name Parquet, Arrow IPC, CSV, TSV or JSON lines (text also "
+                "compressed)"
+            )
             raise InputError("source", demand, f"{table.name!r} is {table.format}")
     tables = [_with_partition(table, file) for table, file in zip(tables, files, strict=True)]
     _check_names({table.name: table.names for table in tables}, question)
     kinds = _kinds(question)
     names = [
-        [name for name, known in kinds.items() if known == kind]
+        [name for name, own_kind in kinds.items() if own_kind == kind]
         for kind in ("label", "number", "group")
     ]
     lazy = (tables[0] if len(tables) == 1 else ConcatenatedTable(tables)).lazy(*names)
@@ -252,9 +269,8 @@ def _duckdb(files: list[str]) -> tuple[Any, list[str]]:
     import duckdb
 
     connection = duckdb.connect()
-    connection.execute(
-        "SET preserve_insertion_order = false"
-    )  # order means nothing here, and keeping it takes memory
+    # Order means nothing here, and keeping it takes memory.
+    connection.execute("SET preserve_insertion_order = false")
     return connection, [file if "://" in file else glob.escape(file) for file in files]
 
 
@@ -305,14 +321,14 @@ def _duckdb_text(files: list[str], question: Question) -> Any:
     as_text = connection.read_csv(paths, all_varchar=True, **options)
     dtypes = {"number": "DOUBLE", "group": "VARCHAR"}
     kinds = {name: kind for name, kind in _kinds(question).items() if name in as_text.columns}
-    known = {name: dtypes[kind] for name, kind in kinds.items() if kind in dtypes}
-    rows = connection.read_csv(paths, dtype=known, sample_size=100_000, **options)
+    read_as = {name: dtypes[kind] for name, kind in kinds.items() if kind in dtypes}
+    rows = connection.read_csv(paths, dtype=read_as, sample_size=100_000, **options)
     dtypes = dict(zip(rows.columns, rows.types, strict=True))
     if dtypes.get(question.label) == "BOOLEAN":  # of yes and no it would decide which is the event
-        some = as_text.limit(1000).fetchnumpy()[question.label].tolist()
+        labels = as_text.limit(1000).fetchnumpy()[question.label].tolist()
         if any(
-            label is not None and label.strip().lower() not in ("true", "false") for label in some
+            label is not None and label.strip().lower() not in ("true", "false") for label in labels
         ):
-            known[question.label] = "VARCHAR"
-            return connection.read_csv(paths, dtype=known, sample_size=100_000, **options)
+            read_as[question.label] = "VARCHAR"
+            return connection.read_csv(paths, dtype=read_as, sample_size=100_000, **options)
     return rows

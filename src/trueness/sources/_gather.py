@@ -228,9 +228,9 @@ def grid_of(numbers: Columns) -> GridCells:
     cell, place = np.unique(good["cell"] >> 1, return_inverse=True)
     first = np.flatnonzero(np.diff(place, prepend=-1))
     n = np.add.reduceat(good["n"], first)
-    least = np.minimum.reduceat(good["least"], first)
+    smallest = np.minimum.reduceat(good["least"], first)
     greatest = np.maximum.reduceat(good["greatest"], first)
-    ends = np.column_stack([least, greatest]) + 0.0  # -0.0 and 0.0 are one score
+    ends = np.column_stack([smallest, greatest]) + 0.0  # -0.0 and 0.0 are one score
     if "m0" not in good:
         table = _by_label(good, place, [good[name] for name in ("n", *PARTS)])
         return GridCells(cell, n, ends, table)

@@ -15,16 +15,18 @@ from trueness.sources._row_expressions import Rows, computed_once, flag
 
 BAD = -10  # the cell of rows with a bad value
 UNWEIGHED = -20  # the cell of good rows of weight 0
+# The upper and lower bits of a score and of its square, as integers.
 PARTS = (
     "hi",
     "lo",
     "hi2",
     "lo2",
-)  # the upper and lower bits of a score and of its square, as integers
+)
+# Cells of an octave of a sketch's grid; the octave that begins at 1/2 if 0 is that from 2⁻³¹ on.
 OCTAVE, TOP = (
     128,
     30,
-)  # cells of an octave of a sketch's grid; the octave that begins at 1/2 if 0 is that from 2⁻³¹ on
+)
 _UP = 2.0**26
 _DOWN = 2.0**27
 _ENDS = ("least", "greatest")
@@ -77,7 +79,7 @@ def binned_query(rows: Rows, place: Any, *, ends: tuple[str, ...] = ()) -> Any:
 
 
 def _whole_parts(frame: Any, taken: list[Any], kept: list[Any]) -> Any:
-    """The upper and lower bits of score and square as integers, beside the columns kept of those taken."""
+    """The upper and lower bits of score and square as integers, beside the kept columns."""
     p = nw.col("p")
     s = nw.col("s")
     q = nw.col("q")
@@ -89,7 +91,10 @@ def _whole_parts(frame: Any, taken: list[Any], kept: list[Any]) -> Any:
 
 
 def _times(a: Any, p: Any, frame: Any) -> Any:
-    """The product; to databases behind Ibis, where an underflow is an error, 0 for scores whose square has no part."""
+    """The product; 0 for scores whose square has no part, to databases behind Ibis.
+
+    An underflow is an error there.
+    """
     if frame.implementation.is_ibis():
         return nw.when(p > _TINY).then(a * p).otherwise(nw.lit(0.0))
     return a * p
@@ -205,7 +210,10 @@ def distinct_query(
 
 
 def with_grid_cell(frame: Any) -> Any:
-    """The frame with the cell of the score p as the column place, and x = p · 2^s, where s depends on the cell."""
+    """The frame with the columns place, the cell of the score p, and x = p · 2^s.
+
+    s depends on the cell.
+    """
     # Below 1/2, x lies in [1/2, 1), or is smaller if p is less than 2⁻³¹; from 1/2 on it is p
     # itself. So sums of x keep their digits however small the scores of a cell are.
     p = nw.col("p")
@@ -233,7 +241,7 @@ def with_grid_cell(frame: Any) -> Any:
 
 
 def grid_query(rows: Rows, *, whole: bool = False) -> Any:
-    """The group-by of rows by cell and label, and of weighted ones by the exponent of the weight."""
+    """The group-by of rows by cell and label, and if weighted by the exponent of the weight."""
     # `whole` adds the sums of parts of scores times weights, where weights that are not whole
     # numbers below 2³⁵ count as 0. They are integers, and :func:`fit_in_integers` says of the
     # answer without them whether 64 bits hold them.
@@ -267,13 +275,15 @@ ORDER BY ALL;
 CREATE OR REPLACE MACRO calibration_bins(rows, label, prob, bins) AS TABLE
 WITH cells AS (
     -- Not an alias, before which a column of that name would be taken.
-    SELECT CAST(prob AS DOUBLE) AS p, CAST(label AS INTEGER) AS y, floor(CAST(prob AS DOUBLE) * bins + 0.5) AS nearest
+    SELECT CAST(prob AS DOUBLE) AS p, CAST(label AS INTEGER) AS y,
+        floor(CAST(prob AS DOUBLE) * bins + 0.5) AS nearest
     FROM query_table(rows)
 )
 SELECT CAST(least(nearest - CAST(p < nearest / bins AS INTEGER), bins - 1) AS INTEGER) AS bin,
     count(*) AS n,
     sum(y) AS events,
-    CAST(sum(CAST(floor(p * 9007199254740992) AS HUGEINT)) AS DOUBLE) / 9007199254740992.0 / count(*) AS score,
+    CAST(sum(CAST(floor(p * 9007199254740992) AS HUGEINT)) AS DOUBLE)
+        / 9007199254740992.0 / count(*) AS score,
     sum(y) / count(*) AS rate
 FROM cells
 GROUP BY bin
@@ -306,7 +316,8 @@ def duckdb_macros() -> str:
     >>> import trueness as tn
     >>> connection = duckdb.connect()
     >>> _ = connection.execute(tn.sources.duckdb_macros())
-    >>> _ = connection.execute("CREATE TABLE day AS FROM (VALUES (0, 0.25), (1, 0.25), (1, 0.75), (1, 0.75)) t(y, p)")
+    >>> rows = "(VALUES (0, 0.25), (1, 0.25), (1, 0.75), (1, 0.75)) t(y, p)"
+    >>> _ = connection.execute(f"CREATE TABLE day AS FROM {rows}")
     >>> sums = connection.sql("FROM tally('day', y, p)").fetchnumpy()
     >>> tn.ece(tn.tally(sums["label"], sums["prob"], sample_weight=sums["n"]), bins=2)
     0.25

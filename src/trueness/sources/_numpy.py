@@ -96,7 +96,7 @@ class NpzFile(Arrays):
 
 
 class NpyFile(Arrays):
-    """An npy file: the fields of a structured array, or the columns of a matrix, named '0', '1', …."""
+    """An npy file: the fields of a structured array, or matrix columns named '0', '1', …."""
 
     format = "npy"
     suffixes = (".npy",)

@@ -1,4 +1,4 @@
-"""The arguments of a scan: which columns, which view of them, and what to do with missing values."""
+"""The arguments of a scan: which columns, which view of them, and how to treat missing values."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -116,7 +116,10 @@ def _checked_view(kind: Kind | None, scores: tuple[str, ...], *, binary: bool) -
     view: View = check_kind("classwise" if kind is None else kind)
     if kind == "multilabel":
         demand = "must not be 'multilabel' here, where there is one column of labels"
-        remedy = "Scan one label at a time; `trueness.ece` and the other measures take columns of labels."
+        remedy = (
+            "Scan one label at a time; `trueness.ece` and the other measures take columns of "
+            "labels."
+        )
         raise InputError("kind", demand, remedy=remedy)
     if not binary:
         return view
@@ -150,15 +153,15 @@ def check_group_bins(rule: Rule, parts: int, groups: int) -> None:
     edges = None if isinstance(rule, str) else rule.fixed_edges
     if edges is None or (edges.size - 1) * parts * groups <= _MOST_GROUP_BINS:
         return
-    most = _MOST_GROUP_BINS // (parts * groups)
+    most_bins = _MOST_GROUP_BINS // (parts * groups)
     total = f"{_MOST_GROUP_BINS:,} for all of them"
-    if most == 0:
+    if most_bins == 0:
         raise InputError(
             "by", f"must have at most {_MOST_GROUP_BINS // parts:,} groups", f"it has {groups:,}"
         )
     raise InputError(
         "bins",
-        f"must be at most {most:,} with {groups:,} groups, {total}",
+        f"must be at most {most_bins:,} with {groups:,} groups, {total}",
         f"got {edges.size - 1:,}",
     )
 

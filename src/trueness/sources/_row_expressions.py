@@ -1,4 +1,4 @@
-"""The rows of a frame in the form that is summed: a score, a label 0/1, a weight, and whether all three are good.
+"""The rows of a frame as they are summed: a score, a label 0/1, a weight, and whether all are good.
 
 Everything here is expressions that the engine evaluates; no row is fetched. Casts come first and
 once: Spark cannot sum booleans and rounds products of float32; `floor` comes before every cast to
@@ -30,7 +30,7 @@ FLOATS = ("Float32", "Float64")
 
 
 class Rows(NamedTuple):
-    """A frame with the columns p, y and ok and, where they are needed, w, part, by0, by1 and so on."""
+    """A frame with the columns p, y and ok and, where needed, w, part, by0, by1 and so on."""
 
     frame: Any
     source: Any
@@ -51,7 +51,7 @@ class Rows(NamedTuple):
 
 
 def check_columns(frame: Any, question: Question) -> Any:
-    """The schema, once every column is known to exist, once, and to be of a type that can be read."""
+    """The schema, once every column is known to exist once and to have a readable type."""
     schema = frame.collect_schema()
     for argument, name in question.named:
         if name not in schema:
@@ -249,7 +249,10 @@ def _two_labels(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
 
 
 def _class_names(raw: Any, question: Question, categories: Categories | None) -> tuple[Any, ...]:
-    """The classes of string labels: the names of the score columns, the categories, or the labels, sorted."""
+    """The classes of string labels.
+
+    They are the names of the score columns, the categories, or the labels, sorted.
+    """
     n_classes = len(question.scores)
     names = _distinct(raw, n_classes + 1) if categories is None else list(categories.names)
     if set(names) & set(question.scores) or not names:

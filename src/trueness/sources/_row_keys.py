@@ -87,7 +87,7 @@ def _bytes_of(values: Any) -> tuple[Ints, NDArray[np.uint8]]:
 
 
 class RowKeys:
-    """The places of rows in the sums: one for each group or, with clusters, for each of its buckets."""
+    """The places of rows in the sums: one per group or, with clusters, per bucket of a group."""
 
     def __init__(self, question: Question, schema: Any) -> None:
         self.number = question.buckets

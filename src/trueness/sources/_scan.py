@@ -153,7 +153,8 @@ def scan(
     >>> rows = pl.LazyFrame({"p": [0.1, 0.2, 0.8, 0.9], "y": [0, 0, 1, 1]})
     >>> round(tn.ece(tn.scan(rows, label="y", prob="p", bins=2), bins=2), 6)
     0.15
-    >>> tn.scan(rows, label="y", prob="p", bins="sketch") == tn.sketch([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9])
+    >>> sketch = tn.scan(rows, label="y", prob="p", bins="sketch")
+    >>> sketch == tn.sketch([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9])
     True
     """
     if by is not None:
@@ -265,7 +266,8 @@ def scan_groups(
     --------
     >>> import polars as pl
     >>> import trueness as tn
-    >>> rows = pl.LazyFrame({"p": [0.1, 0.2, 0.8, 0.9], "y": [0, 0, 1, 1], "day": ["mon", "tue", "mon", "tue"]})
+    >>> day = ["mon", "tue", "mon", "tue"]
+    >>> rows = pl.LazyFrame({"p": [0.1, 0.2, 0.8, 0.9], "y": [0, 0, 1, 1], "day": day})
     >>> tn.scan_groups(rows, by="day", label="y", prob="p")
     {'mon': Binned(binary, 2 rows, 10 bins), 'tue': Binned(binary, 2 rows, 10 bins)}
     """
@@ -320,7 +322,8 @@ class GroupSums(dict[Hashable, Sums]):
         --------
         >>> import polars as pl
         >>> import trueness as tn
-        >>> rows = pl.DataFrame({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9], "country": ["FR", "FR", "US"], "app": [1, 2, 1]})
+        >>> groups = {"country": ["FR", "FR", "US"], "app": [1, 2, 1]}
+        >>> rows = pl.DataFrame({"y": [0, 1, 1], "p": [0.2, 0.7, 0.9], **groups})
         >>> groups = tn.scan_groups(rows, by=["country", "app"], label="y", prob="p", bins="sketch")
         >>> {country: sums.n for country, sums in groups.roll_up("country").items()}
         {'FR': 2, 'US': 1}

@@ -1,4 +1,4 @@
-"""Tables of named columns, read whole or batch by batch: Parquet and Arrow IPC, and what all formats have in common."""
+"""Tables of named columns, read whole or in batches: Parquet, Arrow IPC, and the common parts."""
 
 import re
 from abc import ABC, abstractmethod
@@ -27,9 +27,8 @@ class Columns:
 
     labels: Mapping[str, NDArray[Any]]  # of any type that the library accepts as labels
     numbers: Mapping[str, NDArray[Any]]  # scores and weights
-    groups: Mapping[str, NDArray[Any]] = field(
-        default_factory=dict
-    )  # also clusters: only compared with each other
+    # Also clusters: only compared with each other.
+    groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.arrays()[0])
@@ -70,7 +69,7 @@ class Table(ABC):
         """Read all rows of some columns."""
 
     def batches(self, *names: Sequence[str]) -> Iterator[tuple[Columns, int]]:
-        """Read some columns in batches of rows, in order, each with the number of bytes read so far."""
+        """Read some columns in batches of rows, in order, each with the bytes read so far."""
         yield self.read(*names), self.size
 
     @abstractmethod
@@ -230,9 +229,9 @@ class ParquetFile(PolarsTable):
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
         """Write all rows, some at a time, with the new columns."""
         added = self._polars.DataFrame(dict(new)).fill_nan(None).lazy()
-        both = self._polars.concat([self._scan(), added], how="horizontal")
+        rows = self._polars.concat([self._scan(), added], how="horizontal")
         try:
-            getattr(both, f"sink_{self._method}")(file)
+            getattr(rows, f"sink_{self._method}")(file)
         except OSError:
             raise  # the disk is full, or the reader has closed the pipe
         except Exception as reason:
@@ -283,7 +282,7 @@ class ParquetFolder(ParquetFile):
 
 
 class RemoteFile(ParquetFile):
-    """Parquet or Arrow IPC at an address, such as ``s3://…`` or ``hf://…``, which Polars fetches."""
+    """Parquet or Arrow IPC at an address (``s3://…``, ``hf://…``), which Polars fetches."""
 
     def __init__(self, name: str, kind: type[ParquetFile]) -> None:
         self._method = kind._method
@@ -324,7 +323,7 @@ class PartitionedTable(PolarsTable):
         self.__dict__.update(vars(table))
         self.format = table.format  # type: ignore[misc]  # that of the file
         self._table = table
-        self._values = {name: one for name, one in values.items() if name not in table.names}
+        self._values = {name: value for name, value in values.items() if name not in table.names}
         self.names = (*table.names, *self._values)
 
     @property

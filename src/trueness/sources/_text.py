@@ -183,7 +183,10 @@ class CsvFile(TextFile):
         reader = csv.reader((f"{line}\n" for line in self._lines()), delimiter=self.separator)
         for cells in reader:
             if 0 < len(cells) < len(self.names):
-                demand = f"{self.name}, line {reader.line_num:,}, has {len(cells)} cells where the header has"
+                demand = (
+                    f"{self.name}, line {reader.line_num:,}, has {len(cells)} cells where the "
+                    "header has"
+                )
                 raise InputError(
                     "",
                     f"{demand} {len(self.names)}",

@@ -14,9 +14,9 @@ _LOCAL_HEADER = struct.Struct("<26xHH")  # of a member: the lengths of its name 
 
 def unpacking_stream(path: Path) -> Any | None:
     """A stream of what a file of zstd holds; None without a library for it."""
-    own = _own_module()
-    if own is not None:
-        return own.ZstdFile(path)
+    module = _own_module()
+    if module is not None:
+        return module.ZstdFile(path)
     zstandard = import_zstandard()
     if zstandard is None:
         return None
@@ -25,9 +25,9 @@ def unpacking_stream(path: Path) -> Any | None:
 
 def packing_stream(file: BinaryIO, name: str) -> Any:
     """A stream that packs what is written to it."""
-    own = _own_module()
-    if own is not None:
-        return own.ZstdFile(file, "wb")
+    module = _own_module()
+    if module is not None:
+        return module.ZstdFile(file, "wb")
     zstandard = import_zstandard()
     if zstandard is not None:
         return zstandard.ZstdCompressor().stream_writer(file, closefd=False)

@@ -4,7 +4,8 @@ import hashlib
 import inspect
 import json
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -837,10 +838,11 @@ def _checksum(state: dict[str, Any]) -> str:
     return hashlib.sha256(_text(state).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def update_with_sums(watch: Watch, look: Any, kind: str, **settings: Any) -> None:
-    """Count sums of events of one kind, which do not remember it."""
+@contextmanager
+def sums_of_kind(watch: Watch, kind: str) -> Iterator[None]:
+    """The watch counts sums of events of this kind, which the sums do not remember."""
     is_of_kind = watch._kind == kind or not watch._looks
-    watch.update(look, **settings)
+    yield
     watch._kind = kind if is_of_kind else ""
 
 
