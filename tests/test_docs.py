@@ -11,12 +11,14 @@ import sys
 from fnmatch import fnmatch
 from itertools import chain, takewhile
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from local_cluster import why_not
 from workflows import run_lines, stand_ins
 
 import trueness
+from trueness.results._remedies import AdviceKind
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -55,6 +57,20 @@ def benchmarks():
     return {
         line.split()[0]: set(re.findall(r"--[a-z-]+", line.partition("  ")[2])) for line in lines
     }
+
+
+def test_install_lines_name_a_clone_or_its_address():
+    """No index has trueness: `pip install 'trueness[cli]'` fails."""
+    others = ["README.md", "CONTRIBUTING.md", "action.yml", "skills/trueness/SKILL.md"]
+    for file in (*PAGES, *DOCS.rglob("*.yml"), *(ROOT / other for other in others)):
+        text = file.read_text(encoding="utf-8")
+        assert not re.search(r"(install|default:) ['\"]?trueness(\[\w+\])?['\"`\n]", text), file
+
+
+def test_the_page_on_assessments_names_every_kind_of_advice():
+    table = (DOCS / "guide" / "assess.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)
+    assert sorted(named) == sorted(["kind", *get_args(AdviceKind)])
 
 
 def test_pages_have_commands_and_examples():
@@ -322,7 +338,8 @@ def test_the_github_action_of_the_page_on_gates_runs_in_a_shell(tmp_path):
             text=True,
         )
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
-    assert (tmp_path / "installed").read_text() == "install trueness[cli]\n"
+    installed = "install trueness[cli] @ git+https://github.com/trueness/trueness\n"
+    assert (tmp_path / "installed").read_text() == installed
     assert (tmp_path / "report.html").stat().st_size > 10_000
     # The same gate stops a candidate that is regularised ten times as much.
     script = tmp_path / "score_candidate.py"

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ N = 300
 INTERVAL = ["--outcome", "y", "--lower", "lo", "--upper", "hi", "--coverage", "0.8"]
 QUANTILES = ["--outcome", "y", "--quantile", "0.9=q90", "--quantile", "0.1=q10"]
 HORIZON = ["--prob", "risk", "--followup", "t", "--event", "d", "--horizon", "5"]
+QUICK = ["--format", "json", "--no-intervals"]
 
 
 @pytest.fixture(scope="module")
@@ -187,3 +189,48 @@ def test_intervals_are_moved_by_fit_and_apply(call, fails, file, columns, tmp_pa
     assert "is for scores" in fails("apply", file, "--calibrator", "map.json", "--prob", "risk")
     typed = ["--calibrator", "platt-scaling", "-o", "m.json"]
     assert "`--calibrator` is not for intervals" in fails("fit", file, *INTERVAL, *typed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("typed", [INTERVAL, HORIZON], ids=["lo", "t"])
+def test_a_report_gives_commands_that_run(call, columns, tmp_path, typed):
+    """Of rows that the command line read, not Python."""
+    wrong = {**columns, "risk": columns["risk"] ** 2, "lo": columns["y"].mean() + columns["lo"] / 9}
+    wrong["hi"] = wrong["lo"] + 0.2
+    write_columns(tmp_path / "x.csv", wrong)
+    write_columns(tmp_path / "new.csv", wrong)
+    result = call("report", "x.csv", *typed, "--cluster", "site", "--by", "region", *QUICK)
+    assert result.exit_code == 0, result.stderr
+    fit, apply = json.loads(result.stdout)["models"][0]["answers"]["action"]["command"].splitlines()
+    assert fit.startswith("trueness fit x.csv ")
+    for line in (fit, apply):
+        done = call(*shlex.split(line)[1:])
+        assert done.exit_code == 0, f"{line}\n{done.stderr}"
+    assert (tmp_path / "calibrated.csv").is_file()
+
+
+def test_a_report_of_quantiles_has_no_command_and_no_python(call, file, columns, tmp_path):
+    write_columns(tmp_path / "x.csv", {**columns, "q90": columns["q90"] + 1})
+    result = call("report", "x.csv", *QUANTILES, *QUICK)
+    answers = json.loads(result.stdout)["models"][0]["answers"]
+    assert {name: answer["command"] for name, answer in answers.items()} == dict.fromkeys(
+        answers, ""
+    )
+
+
+def test_a_report_of_reversed_risks_names_no_option_that_is_refused(call, columns, tmp_path):
+    write_columns(tmp_path / "x.csv", {**columns, "risk": 1 - columns["risk"]})
+    result = call("report", "x.csv", *HORIZON, *QUICK)
+    action = json.loads(result.stdout)["models"][0]["answers"]["action"]
+    assert action["phrase"] == "Check the label coding or the class column"
+    assert action["command"] == ""
+
+
+def test_a_watch_of_days_says_that_intervals_are_too_narrow(call, columns, tmp_path):
+    days = np.array([f"2025-01-{1 + i // 30:02d}" for i in range(N)])
+    lower, upper = columns["lo"] + 0.5, columns["hi"] - 0.5
+    write_columns(tmp_path / "d.csv", {**columns, "lo": lower, "hi": upper, "day": days})
+    call("watch", "w.json", "d.csv", *INTERVAL, "--time", "day", "--before", "2025-01-06")
+    result = call("watch", "w.json", "d.csv")  # the rest, by the columns of the state
+    assert "too narrow: outcomes inside 0." in result.stdout
+    assert tn.Watch.load(tmp_path / "w.json").direction.startswith("too narrow")

@@ -120,3 +120,24 @@ def test_a_map_by_what_the_law_may_protect_is_not_advised_unasked(call, tmp_path
         call("segments", "x.csv", "--label", "y", "--prob", "p", "--by", column).stdout.split()
     )
     assert (f"A map by {column} lowers" in shown) is advised
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("alone", "kind"), [(True, "Recalibrate shop"), (False, "Recalibrate with")]
+)
+def test_a_page_has_one_advice(call, tmp_path, alone, kind):
+    """A map by segment is only named beside a map for all rows, which it includes."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(2, 4, 4_000)
+    shop = np.arange(p.size) % 9
+    factor = np.where(shop == 3, 1.5, 1.0 if alone else 1.2)
+    y = (rng.random(p.size) < (factor * p).clip(0, 1)).astype(int)
+    write_columns(tmp_path / "x.csv", {"y": y, "p": p, "shop": shop})
+    asked = ("x.csv", "--label", "y", "--prob", "p", "--by", "shop")
+    note = "A map by shop lowers the held-out log loss by"
+    assert note in " ".join(call("segments", *asked).stdout.split())
+    page = call("report", *asked, "--format", "text", "--no-intervals").stdout
+    text = " ".join(page.split())
+    assert f"What to do: {kind}" in text
+    assert (note in text) is not alone

@@ -105,3 +105,37 @@ def test_the_picture_of_intervals_has_the_words_of_intervals(rows, tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "share of outcomes inside" in page
     assert "how often it happened" not in page
+
+
+@pytest.mark.parametrize(
+    ("scale", "words"),
+    [(1.4, "too narrow: outcomes inside 0."), (0.7, "too wide: outcomes inside 1.")],
+)
+def test_a_watch_of_intervals_says_which_way_they_are_wrong(scale, words):
+    rng = np.random.default_rng(0)
+    watch = tn.Watch()
+    for _ in range(20):
+        y = scale * rng.normal(size=100)
+        watch.update(tn.events.interval(y, np.full(100, -1.28), np.full(100, 1.28), coverage=0.8))
+    assert watch.alarm
+    assert watch.direction.startswith(words)
+    assert watch.watched[0].direction == tn.Watch.from_json(watch.to_json()).direction
+    labels = tn.Watch()  # what is no event of one kind has the words of labels
+    labels.update(np.tile([0, 0, 0, 0, 1], 40), np.full(200, 0.5))
+    labels.update(tn.events.interval(y, np.full(100, -1.28), np.full(100, 1.28), coverage=0.8))
+    assert "inside" not in labels.direction
+
+
+@pytest.mark.parametrize(
+    ("scale", "move", "words"),
+    [(1.5, 0, "too narrow"), (0.6, 0, "too wide"), (1, 0.5, "too low"), (1, -0.5, "too high")],
+)
+def test_a_watch_of_quantiles_says_which_way_they_are_wrong(scale, move, words):
+    rng = np.random.default_rng(0)
+    watch = tn.Watch()
+    for _ in range(10):
+        y = move + scale * rng.normal(size=100)
+        q = np.tile([-1.2816, 0.0, 1.2816], (100, 1))
+        watch.update(tn.events.quantiles(y, q, levels=[0.1, 0.5, 0.9]))
+    assert watch.alarm
+    assert watch.direction == words

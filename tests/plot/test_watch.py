@@ -1,5 +1,6 @@
 """The picture of a watch draws its history."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -32,6 +33,18 @@ def test_panels_show_the_evidence_and_the_periods(watch):
     assert drawn == pytest.approx(np.sort(expected))
     assert slope.get_ylabel() == "slope of the log-odds"
     assert display.axes_[3].get_title() == "north"
+
+
+def test_it_is_drawn_at_once_on_the_callers_axes_too(watch):
+    display = WatchDisplay.from_watch(watch, segments=1)
+    assert display.panels == len(display.figure_.axes) == 4
+    own = plt.figure()
+    axes = [own.add_subplot(2, 2, 1 + i) for i in range(4)]
+    display = WatchDisplay.from_watch(watch, segments=1, ax=axes)
+    assert display.figure_ is own
+    assert display.axes_ == axes
+    with pytest.raises(tn.InputError, match="`ax`"):
+        WatchDisplay.from_watch(watch, ax=axes[0])
 
 
 def test_a_watch_without_looks_has_no_picture():

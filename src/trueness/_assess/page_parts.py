@@ -1,8 +1,7 @@
 """The parts of a page that are about some of the rows, and what several models have in common."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +9,6 @@ from trueness._assess.asked import Asked
 from trueness._assess.notes import Notes, collect_warnings
 from trueness._assess.page_pictures import explorer
 from trueness._assess.page_subject import Groups, Options, Subject
-from trueness._input.segment_columns import SegmentColumn
 from trueness._numerics.clustered import effective_number
 from trueness._numerics.holm import holm_adjusted
 from trueness._tally.evidence import Evidence, Sums
@@ -24,12 +22,12 @@ from trueness.recalibrate._segment import advice
 from trueness.results import Comparison, Slices
 from trueness.results import Segments as Tested
 from trueness.results._page import Clusters, Explorer, Model, Segments
+from trueness.results._remedies import Advice
 from trueness.typing import Ints
 
-_By: TypeAlias = tuple[SegmentColumn, ...]
-_Tested = TypeVar("_Tested", Tested, Slices)
 _MOST_VIEWS = 24
 _MOST_SLICES = 40
+_MAPS_OF_ALL_ROWS = ("recalibrate", "optional", "correct-prior")
 _CONSIDERED = (
     "verdict",
     "confidence sets",
@@ -61,8 +59,6 @@ def page_segments(a: Asked, rule: BinRule, groups: Groups, names: Any) -> Segmen
         tested: Tested | None = a.ask("segments")
         if tested is None:
             return None
-        if a.rows.columns:
-            tested = _advised(tested, a.view("confidence"), a.rows.columns)
         errors = {}
         for segment, sums in _segment_sums(a, groups, names):
             errors[segment] = float(ece(sums, bins=rule))
@@ -81,23 +77,27 @@ def page_slices(a: Asked) -> Slices | None:
     None of one column, or where no slice has enough rows.
     """
     slices: Slices | None = quietly(a.possible, "slices", most=_MOST_SLICES)
-    if slices is None:
-        return None
-    return _advised(slices, a.view("confidence"), a.rows.slice_columns)
+    return slices
 
 
-def _advised(tested: _Tested, data: Evidence, by: _By) -> _Tested:
-    """Segments or slices with a note if a map by their columns lowers the held-out loss."""
+def note_on_map(a: Asked, tested: Tested | Slices | None, wanted: Advice) -> tuple[str, ...]:
+    """That a map by the columns of segments or slices is better than one map for all rows.
+
+    Only beside the advice to fit a map for all rows: any other advice stands alone.
+    """
+    data = a.view("confidence")
+    if tested is None or wanted.kind not in _MAPS_OF_ALL_ROWS or data.events is not None:
+        return ()
+    by = a.rows.columns if isinstance(tested, Tested) else a.rows.slice_columns
     columns: dict[str, Any] = {
         column.name: np.array(column.values, dtype=object)[column.code]
         for column in by
         if not column.edges
     }
+    if not columns:
+        return ()
     sample = data.sample
-    notes: tuple[str, ...] = advice(
-        tested, sample.p, sample.y, columns, sample_weight=sample.w, cluster=data.cluster
-    )
-    return replace(tested, notes=(*tested.notes, *notes))
+    return advice(tested, sample.p, sample.y, columns, sample_weight=sample.w, cluster=data.cluster)
 
 
 def _segment_sums(a: Asked, groups: Groups, names: Any) -> Iterator[tuple[tuple[str, str], Sums]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from trueness._assess.advice import OFF
 from trueness._assess.page_parts import adjusted_pvalues
-from trueness._report.commands import fit_command, segment_command
+from trueness._report.commands import adjust_command, fit_command, segment_command
 from trueness._text.numbers import level_percent, number, p_value, percent, points
 from trueness._text.strings import capitalized, quoted, uncapitalized
 from trueness.results import Verdict
@@ -284,6 +284,8 @@ def _command(model: Model, advice: Advice, origin: Provenance) -> str:
         return _doubt_command(model.verdict.doubt, command, origin)
     if advice.kind == "need-rows":
         return "" if command is None else command.line("report")
+    if advice.kind == "adjust":
+        return adjust_command(origin, model.name)
     if advice.kind == "recalibrate-segment":
         return segment_command(advice.calibrator, origin, model.name)
     if advice.kind == "correct-prior" and (model.remedies is None or in_python):

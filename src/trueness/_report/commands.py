@@ -29,9 +29,24 @@ def fit_command(calibrator: Any, origin: Provenance, model: str) -> str:
     if takes_clusters and command.cluster is not None:
         words.append(shlex.join(["--cluster", command.cluster]))
     words.append(as_options(calibrator))
+    return _fit_and_apply(" ".join(words), origin)
+
+
+def adjust_command(origin: Provenance, model: str) -> str:
+    """How to move the ends of intervals on the command line; empty if the rows were not read there."""
+    command = origin.commands.get(model)
+    if command is None:
+        return ""
+    words = [command.line("fit")]
+    if command.cluster is not None:
+        words.append(shlex.join(["--cluster", command.cluster]))
+    return _fit_and_apply(" ".join(words), origin)
+
+
+def _fit_and_apply(fit: str, origin: Provenance) -> str:
     suffix = _suffix(origin)
     apply = f"trueness apply new{suffix} --calibrator {_MAP} -o calibrated{suffix}"
-    return f"{' '.join(words)} -o {_MAP}\n{apply}"
+    return f"{fit} -o {_MAP}\n{apply}"
 
 
 def segment_command(calibrator: Any, origin: Provenance, model: str) -> str:

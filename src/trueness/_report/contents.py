@@ -11,6 +11,7 @@ from trueness._assess.asked import Asked
 from trueness._assess.notes import Notes, collect_warnings
 from trueness._assess.page_decisions import decisions
 from trueness._assess.page_parts import (
+    note_on_map,
     page_clusters,
     page_comparison,
     page_explorers,
@@ -163,6 +164,14 @@ def _model(
         cluster_name=a.rows.labels.cluster or provenance.cluster_name,
     )
     tested = quietly(together.ask, "segments")
+    wanted = advise(a, verdict, tested)
+    if segments is not None:
+        notes_on_map = note_on_map(together, tested, wanted)
+        segments = replace(segments, notes=(*segments.notes, *notes_on_map))
+    slices = page_slices(together)
+    if slices is not None:
+        notes_on_map = note_on_map(together, slices, wanted)
+        slices = replace(slices, notes=(*slices.notes, *notes_on_map))
     blocks = None
     if tally is not None and tally.parts[0].whole:
         blocks = isotonic_blocks(tally.parts[0], ALPHA)
@@ -176,9 +185,9 @@ def _model(
         panel=panel,
         curve=None if panel is None else calibration_curve(data, options),
         segments=segments,
-        slices=page_slices(together),
+        slices=slices,
         remedies=fixes,
-        advice=advise(a, verdict, tested),
+        advice=wanted,
         decisions=decisions(
             data,
             summary,

@@ -15,6 +15,7 @@ from trueness._report.commands import as_options, in_python
 from trueness._report.decisions import decision_sentences
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import (
+    cells_in_words,
     changed,
     clusters_in_words,
     count,
@@ -534,5 +535,6 @@ def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
     if summary.test is not None:
         yield "test", f"{summary.test.method}: {summary.test.assumptions}"
     if summary.ece_interval is not None:
-        yield "confidence set", f"{summary.ece_interval.method}, {summary.ece_interval.bins}"
+        cells = cells_in_words(summary.ece_interval.bins)
+        yield "confidence set", f"{summary.ece_interval.method}, {cells}"
     yield "version", f"trueness {contents.version}"

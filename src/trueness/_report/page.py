@@ -269,9 +269,9 @@ _WATCH = """<!doctype html>
 
 def watch_page(watch: Any) -> str:
     """HTML that answers whether scores are still true, since when not, where, and what to do."""
-    from trueness.plot import WatchDisplay  # reports draw their own pictures
+    from trueness.plot._series import watch_pictures  # reports draw their own pictures
 
-    pictures = WatchDisplay.from_watch(watch).pictures(_INK)
+    pictures = watch_pictures(watch, _INK)
     whole, *segments = watch.watched
     looks = watch.history[""].position
     head = _WATCH.format(

@@ -429,8 +429,10 @@ def _report_of(
     labels = first.rows.labels
     subject = replace(subject, notes=(*notes, *subject.notes))
     event = None if subject.event is None else str(subject.event)
+    other = subject.other
     if subject.first.events is not None:
         event = KINDS[subject.first.events.kind].event
+        other = None  # no option makes the other outcome the event
         origin = replace(origin, label=None)
     rows = subject.first.rows
     has_clusters = subject.cluster is not None and rows is not None and not rows.pixels
@@ -440,7 +442,7 @@ def _report_of(
         arguments=_fit_arguments(subject, named=labels.named),
         cluster="cluster=cluster" if has_clusters else "",
         cluster_name=origin.cluster_name or labels.cluster,
-        other=subject.other,
+        other=other,
     )
     if subject.view == "multilabel":
         by_class = first.ask("classes")

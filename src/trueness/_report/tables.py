@@ -512,17 +512,13 @@ def _top_k(by_k: tuple[Mapping[str, Any], ...]) -> Table:
     for entry in by_k:
         interval = entry["interval"]
         limits = Cell(math.nan, confidence_set(interval, _one_in_points))
-        lines.append((entry["k"], _points_cell(interval), limits, _cells(interval.bins)))
+        lines.append(
+            (entry["k"], _points_cell(interval), limits, numbers.cells_in_words(interval.bins))
+        )
     note = "The k largest scores of each row, taken jointly. Errors are in percentage points."
     return Table.from_lines(
         columns, lines, notes=[note], name="top-k", caption="The largest scores jointly"
     )
-
-
-def _cells(bins: str) -> str:
-    """The cells of an interval in words: "25 bins of equal mass, …: 44 bins with rows"."""
-    rule, *filled = bins.split(": ")
-    return ": ".join([numbers.rule_in_words(rule), *filled])
 
 
 def _comparison(comparison: Comparison) -> Table:

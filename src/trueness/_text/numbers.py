@@ -395,6 +395,8 @@ def rule_in_words(rule: Any) -> str:
         mass, width = re.findall(r"\d+", rest)
         return f"{int(mass):,} bins of equal mass, cut at {int(width):,} of equal width"
     if name == "Edges":
+        if isinstance(rule, str) and "..." in rule:  # NumPy's short form of many
+            return "bins between given edges"
         if isinstance(rule, str):
             edges = list(map(float, re.findall(r"[\d.]+(?:e-?\d+)?", rest)))
         else:
@@ -410,6 +412,20 @@ def rule_in_words(rule: Any) -> str:
         "Distinct": "one bin per distinct score",
     }
     return words.get(name, name)
+
+
+def cells_in_words(bins: str) -> str:
+    """The cells of an interval: a rule as its ``repr``, and how many of its bins have rows.
+
+    >>> cells_in_words("MassAndWidth(mass=25, width=25): 44 bins with rows")
+    '25 bins of equal mass, cut at 25 of equal width: 44 bins with rows'
+    >>> cells_in_words("EqualWidth(n=15): 15 bins")
+    '15 bins of equal width'
+    """
+    rule, *filled = bins.split(": ")
+    words = rule_in_words(rule)
+    more = [] if filled and words.startswith(f"{filled[0]} ") else filled
+    return ": ".join([words, *more])
 
 
 def changed(first: float, second: float) -> str:

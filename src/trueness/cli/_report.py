@@ -348,9 +348,10 @@ def _report_of_statements(rows: Rows, settings: dict[str, Any]) -> "Report":
                 level=settings["level"],
                 seed=settings["seed"],
             )
+        commands = {model.name: _command_of_statements(rows, model) for model in rows.choice.models}
         result = report_assessments(
             models,
-            origin=Provenance(rows.source, rows.choice.label, None, today(), {}),
+            origin=Provenance(rows.source, rows.choice.label, None, today(), commands),
             progress=bar,
             intervals=settings["intervals"],
             title=settings["title"],
@@ -391,8 +392,7 @@ def _command(rows: Rows, model: Model) -> "Command | None":
     choice = rows.choice
     if request.from_logits or request.pair:
         return None
-    # Standard input cannot be read again.
-    files = tuple("rows.csv" if file == "-" else file for file in request.files)
+    files = _files_again(request)
     if not files:
         files = ("--demo", "--rows", str(request.rows), "--seed", str(request.seed))
     option = "--prob" if len(model.columns) == 1 else "--prob-columns"
@@ -428,3 +428,43 @@ def _command(rows: Rows, model: Model) -> "Command | None":
         flags=("--percent",) if request.percent else (),
         cluster=choice.cluster,
     )
+
+
+def _command_of_statements(rows: Rows, model: Model) -> "Command | None":
+    """The same for intervals and risks by a horizon; None for quantiles, which `fit` does not take."""
+    from trueness.results._page import Command  # loads what a page needs
+
+    stated = rows.choice.statements
+    if stated is None or stated.kind == "quantiles":
+        return None
+    if stated.kind == "interval":
+        lower, upper = stated.models[model.name]
+        options = {
+            "--outcome": stated.outcome,
+            "--lower": lower,
+            "--upper": upper,
+            "--coverage": _typed(stated.coverage),
+        }
+    else:
+        options = {
+            "--prob": model.columns[0],
+            "--followup": str(stated.followup),
+            "--event": stated.outcome,
+            "--horizon": _typed(stated.horizon),
+        }
+    request = rows.request
+    for name in ("input_format", "separator", "decimal", "missing"):
+        value = getattr(request, name)
+        if value != getattr(Request, name):
+            options[f"--{name.replace('_', '-')}"] = value
+    return Command(_files_again(request), options, cluster=rows.choice.cluster)
+
+
+def _typed(value: float) -> str:
+    """A number as one would type it, without loss."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def _files_again(request: Request) -> tuple[str, ...]:
+    """The files to read again, which standard input cannot be."""
+    return tuple("rows.csv" if file == "-" else file for file in request.files)

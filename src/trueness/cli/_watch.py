@@ -20,7 +20,7 @@ from trueness._text.numbers import count
 from trueness._text.strings import json_ready
 from trueness.cli._printing import note, reword_messages, warning, wording, write
 from trueness.cli._watch_events import OPTIONS as STATED
-from trueness.cli._watch_events import read_statements, states_of
+from trueness.cli._watch_events import kind_stated, read_statements, states_of
 from trueness.errors import InputError
 
 _SETTINGS = ("alpha", "rate", "name")
@@ -375,6 +375,8 @@ def _digests(name: str, sizes: set[int]) -> dict[int, str]:
 
 def _enter(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> tuple[str, ...]:
     """Count the rows and the sums of the files of a unit, and say what was special about them."""
+    from trueness.infer.watch._watch import sums_of_kind
+
     columns = watch.about
     before = None
     if columns["time"] and options["before"] is not None:
@@ -410,7 +412,8 @@ def _enter(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> tuple[str,
         pieces.append(sums)
     if not pieces:
         return ()
-    update(_pooled(pieces), largest_cluster=largest_cluster)
+    with sums_of_kind(watch, kind_stated(columns)):
+        update(_pooled(pieces), largest_cluster=largest_cluster)
     return watch.notes
 
 

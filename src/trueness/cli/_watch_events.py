@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trueness.cli._columns import Request
 from trueness.cli._dataset import open_dataset
+from trueness.cli._events import stated_kind
 from trueness.cli._printing import warning
 from trueness.errors import InputError
 
@@ -50,6 +51,12 @@ class Stated(NamedTuple):
 def states_of(about: Mapping[str, Any]) -> bool:
     """Whether a watch is over statements other than the probability of a label."""
     return any(name in about for name in OPTIONS)
+
+
+def kind_stated(about: Mapping[str, Any]) -> str:
+    """The kind of events of a watch over statements."""
+    stated = Request(**{name: about[name] for name in OPTIONS if name in about})
+    return stated_kind(stated) or ""
 
 
 def read_statements(files: Sequence[str], about: Mapping[str, Any]) -> Stated:

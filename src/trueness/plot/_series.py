@@ -139,15 +139,21 @@ class WatchDisplay(Display):
         self.shift = shift
 
     @classmethod
-    def from_watch(cls, watch: Any, *, segments: int = 6) -> Self:
-        """The display of a :class:`trueness.Watch` and of its segments with the most evidence."""
-        history = watch.history
-        if not history[""].position:
-            raise InputError("watch", "must have seen a look", "it has seen none")
-        watched = [segment for segment in watch.watched if segment.segment in history][
-            : 1 + segments
-        ]
-        return cls(history, watched, alarm_at=watch.alarm_at, shift=watch.shift)
+    def from_watch(cls, watch: Any, *, segments: int = 6, ax: Any = None) -> Self:
+        """Draw a :class:`trueness.Watch`, with those of its segments that have the largest evidence.
+
+        Parameters
+        ----------
+        watch : Watch
+            A watch that has seen a look.
+        segments : int, default 6
+            How many segments have a panel, if there are as many.
+        ax : sequence of matplotlib Axes, optional
+            Where to draw, as many as there are panels; by default a new figure.
+        """
+        history, watched = _parts_of(watch, segments)
+        display = cls(history, watched, alarm_at=watch.alarm_at, shift=watch.shift)
+        return display._drawn(ax)
 
     @property
     def panels(self) -> int:
@@ -232,6 +238,24 @@ class WatchDisplay(Display):
         ax.set_title(wrap_name(segment.segment, 30) or "all rows", fontsize=10)
         if segment.since is not None:
             ax.axvline(places[segment.since], color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
+
+
+def _parts_of(
+    watch: Any, segments: int
+) -> tuple[dict[str, WatchHistory], Sequence[WatchedSegment]]:
+    """The looks of a watch, and all rows and the segments with the largest evidence."""
+    history = watch.history
+    if not history[""].position:
+        raise InputError("watch", "must have seen a look", "it has seen none")
+    watched = [segment for segment in watch.watched if segment.segment in history]
+    return history, watched[: 1 + segments]
+
+
+def watch_pictures(watch: Any, ink: str, segments: int = 6) -> list[str]:
+    """The pictures of :class:`WatchDisplay` for a page, without a figure that holds all of them."""
+    history, watched = _parts_of(watch, segments)
+    display = WatchDisplay(history, watched, alarm_at=watch.alarm_at, shift=watch.shift)
+    return display.pictures(ink)
 
 
 def _ratios(history: WatchHistory, periods: Any) -> tuple[Any, ...]:

@@ -300,13 +300,13 @@ def advice(
             )
     except InputError:  # a matrix, logits, or numbers that were cut
         return ()
-    gains = (
-        f"lowers the held-out log loss by {fitted.gain_:.2g} per row: "
-        f"`trueness fit{' --by '.join(['', *names])}`."
-    )
     if fitted.leave_alone_:
         return ()
-    return (f"A map by {TIMES.join(names)} {gains}",)
+    options = " ".join(f"--by {name}" for name in names)
+    return (
+        f"A map by {TIMES.join(names)} lowers the held-out log loss by {fitted.gain_:.2g} per row "
+        f"more than one map for all rows: `trueness fit {options}`.",
+    )
 
 
 def _segments(

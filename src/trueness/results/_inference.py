@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trueness._text.numbers import (
+    cells_in_words,
     confidence_set,
     level_percent,
     number,
@@ -29,7 +30,7 @@ class Interval(Record):
     Examples
     --------
     >>> print(Interval(0.02, 0.01, 0.04, 0.9, "analytic", 500, True, True, "EqualWidth(12)", False))
-    typical error 0.0200, 90 % confidence set {0} ∪ [0.0100, 0.0400] (analytic, n = 500, EqualWidth(12))
+    typical error 0.0200, 90 % confidence set {0} ∪ [0.0100, 0.0400] (analytic, n = 500, 12 bins of equal width)
     """
 
     _also = ("is_interval", "hull")
@@ -88,7 +89,8 @@ class Interval(Record):
 
     def __str__(self) -> str:
         what = "squared typical error" if self.squared else "typical error"
-        details = ", ".join(part for part in (self.method, f"n = {self.n:,}", self.bins) if part)
+        cells = cells_in_words(self.bins)
+        details = ", ".join(part for part in (self.method, f"n = {self.n:,}", cells) if part)
         span = f"{level_percent(self.level)} confidence set {confidence_set(self, _decimal)}"
         sentence = f"{what} {_decimal(self.estimate)}, {span} ({details})"
         return with_two_columns(sentence, self.note)

@@ -85,6 +85,28 @@ KINDS: Mapping[str, KindOfEvent] = {
 }
 
 
+def drift_in_words(kind: str, *, shift: float, slope: float, ratio: float) -> str:
+    """What went wrong, by the clearest alternative and by the ratio of observed to expected events.
+
+    `kind` is that of the events; empty for labels and scores.
+    """
+    words = KINDS.get(kind)
+    if kind == "interval" and ratio != 1:
+        width = KINDS[kind].fewer if ratio < 1 else KINDS[kind].more
+        return f"{width}: outcomes inside {ratio:.2f} × as often as stated"
+    if slope < 1:
+        return "overconfident" if words is None else words.extreme
+    if slope > 1:
+        return "underconfident" if words is None else words.timid
+    if kind == "quantiles":
+        return KINDS[kind].more if shift > 0 else KINDS[kind].fewer
+    if shift > 0 and not ratio > 1:
+        return "events more frequent than predicted"
+    if ratio > 1 and not shift > 0:
+        return "events less frequent than predicted"
+    return f"events {ratio:.2f} × as frequent as predicted"
+
+
 @dataclass(frozen=True)
 class Statement(Record):
     """What was stated in place of the probability of a label, and how it turned out."""

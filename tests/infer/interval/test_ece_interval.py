@@ -2,7 +2,9 @@
 
 import itertools
 import math
+import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -311,3 +313,18 @@ def test_equal_mass_has_more_power_than_equal_width_for_confident_scores():
                 d.y_true, d.y_prob, method=method, level=0.9, seed=0
             ).includes_zero
     assert power["score"] > power["analytic"] + 40
+
+
+def test_a_printed_interval_has_its_cells_in_words():
+    rng = np.random.default_rng(0)
+    p = rng.random(500)
+    found = tn.ece_interval(rng.random(500) < p, p)
+    assert found.bins.startswith("MassAndWidth(mass=")
+    assert re.search(
+        r"\(score, n = 500, (\d+) bins of equal mass, cut at \1 of equal width: \d+ bins with rows\)",
+        str(found),
+    )
+    edges = tn.Edges(np.linspace(0, 1, 2001))
+    assert "(n = 9, bins between given edges)" in str(
+        replace(found, method="", n=9, bins=repr(edges))
+    )

@@ -4,7 +4,8 @@ import hashlib
 import inspect
 import json
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from trueness._level import Level
 from trueness._numerics.logistic import logits, recalibration_line
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import read_place, replace_place
+from trueness._tally.events import Events
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -46,6 +48,7 @@ from trueness.infer.watch._process import (
 )
 from trueness.results import Shift, WatchedSegment, WatchHistory
 from trueness.results._series import prometheus, watch_table
+from trueness.results._statements import drift_in_words
 from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, WeightType
 
 _KEPT = math.log(2)
@@ -71,6 +74,7 @@ _LATER: dict[str, Any] = {
     "_keys": [],
     "_parts": {},
     "_whole_rang": False,
+    "_kind": "",
     "resets": 0,
     "late_rows": 0,
     "dropped_rows": 0,
@@ -203,6 +207,8 @@ class Watch:
         """The columns that name segments, if known."""
         self._parts: dict[str, list[str]] = {}
         """The values of these columns for each segment."""
+        self._kind = ""
+        """The kind of events of all looks; empty if they are labels and scores, or differ."""
         self._whole_rang = False
         """Whether the evidence of all rows reached the alarm."""
         self._first: int | None = None
@@ -373,6 +379,9 @@ class Watch:
         for sentence in arrivals.skipped:
             warn(f"{sentence} `again=True` counts them.", TruenessWarning)
         self.notes = arrivals.notes
+        kind_of_event = y_true.kind if isinstance(y_true, Events) else ""
+        if entries and kind_of_event != self._kind:
+            self._kind = "" if self._looks else kind_of_event
         for place, piece in entries:
             self._enter(place, piece)
         self._is_text = types
@@ -576,19 +585,11 @@ class Watch:
         if refuted:
             return since, f"{refuted:,} labels contradict scores of 0 or 1"
         shift, slope = self.alternatives[int(np.argmax(streams.mass[i]))]
-        if slope < 1:
-            return since, "overconfident"
-        if slope > 1:
-            return since, "underconfident"
         name = ("", *self._names)[i]
         looks = [look[2:4] for look in self._history.get(name, ()) if look[0] >= first]
         observed, expected = np.sum(looks or streams.sums[[i], 1:], axis=0).tolist()
         ratio = observed / expected if expected else math.inf
-        if shift > 0 and not ratio > 1:
-            return since, "events more frequent than predicted"
-        if ratio > 1 and not shift > 0:
-            return since, "events less frequent than predicted"
-        return since, f"events {ratio:.2f} × as frequent as predicted"
+        return since, drift_in_words(self._kind, shift=shift, slope=slope, ratio=ratio)
 
     @property
     def shift(self) -> Shift | None:
@@ -835,6 +836,14 @@ def _text(state: dict[str, Any]) -> str:
 
 def _checksum(state: dict[str, Any]) -> str:
     return hashlib.sha256(_text(state).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@contextmanager
+def sums_of_kind(watch: Watch, kind: str) -> Iterator[None]:
+    """The watch counts sums of events of this kind, which the sums do not remember."""
+    is_of_kind = watch._kind == kind or not watch._looks
+    yield
+    watch._kind = kind if is_of_kind else ""
 
 
 # The arguments that `help` and editors show: those of a watch, not those that choose its kind.
