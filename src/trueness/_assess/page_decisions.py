@@ -1,4 +1,7 @@
-"""What the scores of one model mean for decisions: net benefit or risk, and from where on to accept."""
+"""What the scores of one model mean for decisions.
+
+Net benefit or risk, and from where on to accept.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -27,49 +30,57 @@ def decisions(
     top_label: bool,
     answers: bool = False,
 ) -> Decisions | None:
-    """None, and a note that says why, if the scores have no skill, these rows do not tell, or weights count no rows.
+    """None, and a note that says why, if rows or sums cannot show that the scores have skill.
 
     Confidences of `answers` in a log have their risk in any case.
     """
-    lacking = {
-        "bins do not keep every score": data.tally is None,
-        "weights do not count rows": not data.whole,
-        "all labels are equal": summary.rate in (0, 1),
-        "it needs intervals": not options.intervals,
-    }
-    why = next((reason for reason, holds in lacking.items() if holds), "")
-    found = (
-        None if why else _found(data, summary, options.level, top_label=top_label, answers=answers)
-    )
-    if found is None:
-        notes.add(
-            f"There is no section on decisions: {why or 'these rows do not show that scores help to decide'}."
-        )
-    return found
+    reason = _reason_against(data, summary, options)
+    if not reason:
+        section = _section(data, summary, options.level, top_label=top_label, answers=answers)
+        if section is not None:
+            return section
+        reason = "these rows do not show that scores help to decide"
+    notes.add(f"There is no section on decisions: {reason}.")
+    return None
 
 
-def _found(
+def _reason_against(data: Evidence, summary: Summary, options: Options) -> str:
+    """Why decisions cannot be judged at all; empty if they can."""
+    if data.tally is None:
+        return "bins do not keep every score"
+    if not data.whole:
+        return "weights do not count rows"
+    if summary.rate in (0, 1):
+        return "all labels are equal"
+    if not options.intervals:
+        return "it needs intervals"
+    return ""
+
+
+def _section(
     data: Evidence, summary: Summary, level: float, *, top_label: bool, answers: bool
 ) -> Decisions | None:
-    """None if the scores have no skill, or these rows do not tell."""
+    """None if the scores have no skill, or too few rows show it."""
     with collect_warnings(Notes()):
         if top_label or answers:
             risk: Any = risk_of(data, level, True)
             if risk.aurc.high >= risk.risk[-1] and not answers:
                 return None
-            shown = np.unique(
-                np.searchsorted(risk.coverage, _SHARES - 1e-12)
-            )  # tied rows are accepted together
-            fields: Any = {
-                name: getattr(risk, name)[shown] for name in ("threshold", "coverage", "risk")
-            }
-            return Decisions(
-                threshold_of(data, _ACCURACY, level, "accuracy"), risk=replace(risk, **fields)
+            # Tied rows are accepted together.
+            shown = np.unique(np.searchsorted(risk.coverage, _SHARES - 1e-12))
+            drawn = replace(
+                risk,
+                threshold=risk.threshold[shown],
+                coverage=risk.coverage[shown],
+                risk=risk.risk[shown],
             )
+            return Decisions(threshold_of(data, _ACCURACY, level, "accuracy"), risk=drawn)
         # Nobody would act at thresholds far above the rate of rare events.
         benefit = benefit_of({"": data}, _SHARES[:-1] * min(1.0, 10 * summary.rate / 0.99), level)
-        ranks = summary.estimates.get("auc")
-        if not benefit.useful().size or (ranks is not None and not ranks.low > 0.5):
+        if not benefit.useful().size:
+            return None
+        auc = summary.estimates.get("auc")
+        if auc is not None and not auc.low > 0.5:
             return None
         accept = threshold_of(data, _ACCURACY, level, "precision")
         return Decisions(accept, benefit=benefit, certificate=certificate_of(data, level))

@@ -27,7 +27,7 @@ from trueness.results._page import Clusters, Explorer, Model, Segments
 from trueness.typing import Ints
 
 _By: TypeAlias = tuple[SegmentColumn, ...]
-_Found = TypeVar("_Found", Tested, Slices)
+_Parts = TypeVar("_Parts", Tested, Slices)
 _MOST_VIEWS = 24
 _MOST_SLICES = 40
 _CONSIDERED = (
@@ -60,17 +60,22 @@ def page_segments(a: Asked, rule: BinRule, groups: Groups, names: Any) -> Segmen
     None without columns.
     """
     with collect_warnings(Notes()):  # the table shows which segments are small
-        found: Tested | None = a.ask("segments")
-        if found is None:
+        tested: Tested | None = a.ask("segments")
+        if tested is None:
             return None
         if a.rows.columns:
-            found = _advised(found, a.view("confidence"), a.rows.columns)
-        errors = {
-            name: float(ece(sums, bins=rule)) for name, sums in _segment_sums(a, groups, names)
-        }
-    lines = (row | {"ece": errors[row["column"], row["value"]]} for row in found.rows())
-    rows = tuple({key: value for key, value in row.items() if key != "weight"} for row in lines)
-    return Segments(rows, found.joint_pvalue, found.alpha, found.assumptions, found.notes)
+            tested = _advised(tested, a.view("confidence"), a.rows.columns)
+        errors = {}
+        for column_and_value, sums in _segment_sums(a, groups, names):
+            errors[column_and_value] = float(ece(sums, bins=rule))
+    rows = []
+    for row in tested.rows():
+        shown = {key: value for key, value in row.items() if key != "weight"}
+        shown["ece"] = errors[row["column"], row["value"]]
+        rows.append(shown)
+    return Segments(
+        tuple(rows), tested.joint_pvalue, tested.alpha, tested.assumptions, tested.notes
+    )
 
 
 def page_slices(a: Asked) -> Slices | None:
@@ -78,21 +83,21 @@ def page_slices(a: Asked) -> Slices | None:
 
     None of one column, or where no slice has enough rows.
     """
-    found: Slices | None = quietly(a.possible, "slices", most=_MOST_SLICES)
-    if found is None:
+    slices: Slices | None = quietly(a.possible, "slices", most=_MOST_SLICES)
+    if slices is None:
         return None
-    return _advised(found, a.view("confidence"), a.rows.slice_columns)
+    return _advised(slices, a.view("confidence"), a.rows.slice_columns)
 
 
-def _advised(found: _Found, data: Evidence, by: _By) -> _Found:
+def _advised(parts: _Parts, data: Evidence, by: _By) -> _Parts:
     """Segments or slices with a note if a map by their columns lowers the held-out loss."""
-    columns: dict[str, Any] = {
-        v.name: np.array(v.values, dtype=object)[v.code] for v in by if not v.edges
-    }
-    rows: Any = {"sample_weight": data.sample.w, "cluster": data.cluster}
-    return replace(
-        found, notes=(*found.notes, *advice(found, data.sample.p, data.sample.y, columns, **rows))
-    )
+    columns: dict[str, Any] = {}
+    for column in by:
+        if not column.edges:
+            columns[column.name] = np.array(column.values, dtype=object)[column.code]
+    sample = data.sample
+    notes = advice(parts, sample.p, sample.y, columns, sample_weight=sample.w, cluster=data.cluster)
+    return replace(parts, notes=(*parts.notes, *notes))
 
 
 def _segment_sums(a: Asked, groups: Groups, names: Any) -> Iterator[tuple[tuple[str, str], Sums]]:
@@ -109,36 +114,35 @@ def _segment_sums(a: Asked, groups: Groups, names: Any) -> Iterator[tuple[tuple[
         order = np.argsort(column.code, kind="stable")
         ends = np.cumsum(np.bincount(column.code, minlength=len(column.values)))
         for value, rows in zip(column.values, np.split(order, ends[:-1]), strict=True):
-            some = sample.at(rows, None if sample.w is None else sample.w[rows])
-            yield (column.name, value), tally_of(some, "classwise")
+            weights = None if sample.w is None else sample.w[rows]
+            yield (column.name, value), tally_of(sample.at(rows, weights), "classwise")
 
 
 def page_clusters(cluster: Ints | None, models: int, multiclass: bool) -> Clusters | None:
     """The number of clusters, and which results account for them; None without clusters."""
     if cluster is None:
         return None
-    considered = (
-        *_CONSIDERED,
-        *(["classes"] if multiclass else []),
-        *(["comparison"] if models > 1 else []),
-    )
-    return Clusters(int(cluster.max()) + 1, effective_number(cluster), considered, _IGNORED)
+    considered = [*_CONSIDERED]
+    if multiclass:
+        considered.append("classes")
+    if models > 1:
+        considered.append("comparison")
+    return Clusters(int(cluster.max()) + 1, effective_number(cluster), tuple(considered), _IGNORED)
 
 
 def page_explorers(
     data: Evidence, classes: Any, rule: BinRule, level: float, subject: Subject
 ) -> tuple[Explorer, ...]:
     """All rows, and the classes with the largest ECE, as many as a page of 2 MB can hold."""
-    part = data.sums.parts[0] if isinstance(data.sums, Binned) else data.tally.parts[0]  # type: ignore[union-attr]
+    sums: Any = data.sums if isinstance(data.sums, Binned) else data.tally
     name = "All rows" if data.classwise is None else "Top label"
     kind = "" if data.events is None else data.events.kind
-    views = [explorer(name, part, rule, level, top_label=subject.top_label, kind=kind)]
-    if data.classwise is not None:
-        places = {str(name): place for place, name in enumerate(data.classwise.classes or ())}
-        most = max(0, _MOST_VIEWS // len(subject.models) - 1)
-        shown = (
-            (f"Class {one.label}", data.classwise.parts[places[one.label]])
-            for one in classes[:most]
-        )
-        views += [explorer(*one, rule, level) for one in shown]
+    views = [explorer(name, sums.parts[0], rule, level, top_label=subject.top_label, kind=kind)]
+    if data.classwise is None:
+        return tuple(views)
+    places = {str(name): place for place, name in enumerate(data.classwise.classes or ())}
+    class_limit = max(0, _MOST_VIEWS // len(subject.models) - 1)
+    for shown in classes[:class_limit]:
+        part = data.classwise.parts[places[shown.label]]
+        views.append(explorer(f"Class {shown.label}", part, rule, level))
     return tuple(views)

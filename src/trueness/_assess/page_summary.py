@@ -34,19 +34,19 @@ ALPHA = 0.05
 _SHARE = 0.95
 _STEP = 4  # of the 512 places of a curve, those that the page draws
 _FIELDS = (
-    *(
-        "ece",
-        "ace",
-        "mce",
-        "smooth_ece",
-        "tce",
-        "brier",
-        "log_loss",
-        "slope",
-        "intercept",
-        "observed_expected",
-    ),
-    *("miscalibration", "discrimination", "uncertainty"),
+    "ece",
+    "ace",
+    "mce",
+    "smooth_ece",
+    "tce",
+    "brier",
+    "log_loss",
+    "slope",
+    "intercept",
+    "observed_expected",
+    "miscalibration",
+    "discrimination",
+    "uncertainty",
 )
 _MOST_K = 5
 _MOST_ROWS = 200_000
@@ -96,29 +96,34 @@ def summarize(a: Asked, options: Options, notes: Notes) -> Summary:
 
 
 def _values(a: Asked, data: Evidence, absent: list[str], *, counted: bool) -> dict[str, Any]:
-    """The measures by field; nan for those that sums of bins cannot give, whose names are added to `absent`.
+    """The measures by field; nan for those that sums of bins cannot give.
 
-    The TCE requires weights that count rows. Proper scores and their parts are of all classes of a
+    The names of these are added to `absent`. The TCE requires weights that count rows. Proper scores and their parts are of all classes of a
     matrix.
     """
     values = dict.fromkeys(_FIELDS, math.nan)
-    for key in _FIELDS if counted else [key for key in _FIELDS if key != "tce"]:
-        one = MEASURES[key]
-        evidence = data if data.classwise is None or key not in _PROPER else a.view("classwise")
+    for key in _FIELDS:
+        if key == "tce" and not counted:
+            continue
+        is_of_classes = data.classwise is not None and key in _PROPER
+        evidence = a.view("classwise") if is_of_classes else data
         try:
             values[key] = asked_question(a, key, {}).value(evidence)
         except InputError:
             if not isinstance(data.sums, Binned):
                 raise
-            absent.append(
-                "the parts of the Brier score" if one.part else f"the {one.short or one.name}"
-            )
+            measure = MEASURES[key]
+            if measure.part:
+                absent.append("the parts of the Brier score")
+            else:
+                absent.append(f"the {measure.short or measure.name}")
     absent[:] = dict.fromkeys(absent)
     return values
 
 
 def _section(*words: str) -> list[str]:
-    return [key for key, one in MEASURES.items() if set(words) & set(one.shown.split())]
+    """The measures that are shown under any of these words."""
+    return [key for key, measure in MEASURES.items() if set(words) & set(measure.shown.split())]
 
 
 _PROPER = _section("classes")
@@ -128,19 +133,20 @@ _PROPER = _section("classes")
 def _estimates(a: Asked, data: Evidence, options: Options) -> Iterator[tuple[str, Estimate]]:
     """The measures of the summary with limits or noise floors, by field.
 
-    Those of the panel, too, of one problem.
-
-    Without intervals, only what the verdict and the first screen need.
+    For one binary problem, those of the panel too. Without intervals, only what the verdict and
+    the first screen need.
     """
-    of_one = data.classwise is None and data.view == "binary"
+    is_binary = data.classwise is None and data.view == "binary"
     if not options.intervals:
         for key in (*NEEDED, "ece"):
             yield key, quietly(a.estimate, key, "confidence")
         return
-    if of_one:
+    if is_binary:
         keys = [*_section("line", "curve", "scores"), *_section("errors")]
+    elif data.classwise is None:
+        keys = [*NEEDED, *_section("errors"), *_PROPER]
     else:
-        keys = [*NEEDED, *_section("errors"), *(_PROPER if data.classwise is None else ())]
+        keys = [*NEEDED, *_section("errors")]
     draw_together(a, keys, a.kind("confidence") or "confidence")
     rate = "prevalence" if data.view == "binary" else "accuracy"
     yield "rate", quietly(a.estimate, rate, "confidence")
@@ -159,32 +165,36 @@ def validation_panel(a: Asked, options: Options) -> Panel | None:
     data = a.view("confidence")
     if data.classwise is not None or data.view != "binary" or not options.intervals:
         return None
-    found: Panel | None = quietly(a.possible, "panel")
-    return found
+    panel: Panel | None = quietly(a.possible, "panel")
+    return panel
 
 
 def top_k(a: Asked, notes: Notes) -> tuple[dict[str, Any], ...]:
     """The l2 error of the k largest scores jointly, for k from 1 to 5 or the number of classes."""
     data = a.view("confidence")
     n, classes = data.matrix.p.shape
-    most = min(_MOST_K, classes) if data.whole and not data.dependent else 1
+    largest_k = min(_MOST_K, classes)
     if not data.whole:
+        largest_k = 1
         notes.add(
-            "The confidence set of several scores jointly requires whole-number weights: k = 1 only."
+            "The confidence set of several scores jointly requires whole-number weights: "
+            "k = 1 only."
         )
     if data.dependent:
+        largest_k = 1
         notes.add(
             "No confidence set of several scores jointly takes clusters into account: k = 1 only."
         )
     if n > _MOST_ROWS:
         a = a.but(rows=ModelRows(a.rows.evidence.at(np.arange(_MOST_ROWS))))
         notes.add(f"The errors of the k largest scores use the first {_MOST_ROWS:,} rows.")
-    found = []
-    for k in range(1, most + 1):
-        one = notes.attempt(f"The error of the {k} largest scores", partial(a.ask, "interval", k=k))
-        if one is not None:
-            found.append({"k": k, "interval": one})
-    return tuple(found)
+    errors = []
+    for k in range(1, largest_k + 1):
+        subject = f"The error of the {k} largest scores"
+        interval = notes.attempt(subject, partial(a.ask, "interval", k=k))
+        if interval is not None:
+            errors.append({"k": k, "interval": interval})
+    return tuple(errors)
 
 
 def _shown_within(data: Evidence, options: Options) -> float:
@@ -192,19 +202,16 @@ def _shown_within(data: Evidence, options: Options) -> float:
 
     Nan if it does not apply.
     """
-    if (
-        not options.intervals
-        or data.dependent
-        or data.tally is None
-        or not data.tally.parts[0].whole
-    ):
-        return float("nan")
+    if not options.intervals or data.dependent:
+        return math.nan
+    if data.tally is None or not data.tally.parts[0].whole:
+        return math.nan
     band = BandRuns(data.tally.parts[0]).band(options.level)
+    if not band.rising:
+        return math.nan
     order = np.argsort(band.distance)
     reached = np.cumsum(band.share[order])
-    if band.rising:
-        return float(band.distance[order][np.searchsorted(reached, _SHARE - 1e-12)])
-    return float("nan")
+    return float(band.distance[order][np.searchsorted(reached, _SHARE - 1e-12)])
 
 
 def calibration_curve(data: Evidence, options: Options) -> FlexibleCurve | None:
@@ -216,13 +223,21 @@ def calibration_curve(data: Evidence, options: Options) -> FlexibleCurve | None:
         return None
     cells = pool_cells(data.tally.parts[0])
     rows = data.clustered if data.dependent else None
-    at = curve_places(cells)
-    at = at[(at > 0) & (at < 1)][::_STEP] if at.size > _STEP else at
-    each, every = (
-        band_of_cells(cells, "spline", band, options.level, at=at, rows=rows)
+    places = curve_places(cells)
+    if places.size > _STEP:
+        places = places[(places > 0) & (places < 1)][::_STEP]
+    pointwise, simultaneous = (
+        band_of_cells(cells, "spline", band, options.level, at=places, rows=rows)
         for band in ("pointwise", "simultaneous")
     )
-    if each.y is None or not np.isfinite(each.low).any():
+    if pointwise.y is None or not np.isfinite(pointwise.low).any():
         return None
-    columns = (each.x, each.y, each.low, each.high, every.low, every.high)
+    columns = (
+        pointwise.x,
+        pointwise.y,
+        pointwise.low,
+        pointwise.high,
+        simultaneous.low,
+        simultaneous.high,
+    )
     return FlexibleCurve(*(tuple(values.tolist()) for values in columns))
