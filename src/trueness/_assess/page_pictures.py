@@ -1,9 +1,12 @@
-"""The data of the pictures: isotonic blocks with their tests, sums for the bins that the page offers, and axes."""
+"""The data of the pictures.
+
+Isotonic blocks with their tests, sums for the bins that the page offers, and axes.
+"""
 
 import math
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,34 +22,28 @@ from trueness.results._page import Axes, Blocks, Explorer
 from trueness.results._verdict import RARE
 from trueness.typing import Floats, Ints, Numbers
 
-_EVENTS: dict[str, Any] = {
-    "x_name": "predicted probability",
-    "y_name": "how often it happened",
-    "happens": "happens",
-}
-_TOP_LABEL: dict[str, Any] = {
-    "x_name": "confidence",
-    "y_name": "how often it was right",
-    "happens": "right",
-}
-_STATEMENTS: dict[str, dict[str, Any]] = {
-    "interval": {
-        "x_name": "stated coverage",
-        "y_name": "share of outcomes inside",
-        "happens": "inside",
-    },
-    "quantiles": {
-        "x_name": "stated level",
-        "y_name": "share of outcomes at most the quantile",
-        "happens": "at most it",
-    },
-    "horizon": {**_EVENTS, "x_name": "predicted risk"},
+
+class _Words(NamedTuple):
+    """The names of both axes, and what an event does."""
+
+    x_name: str
+    y_name: str
+    happens: str
+
+
+_EVENTS = _Words("predicted probability", "how often it happened", "happens")
+_TOP_LABEL = _Words("confidence", "how often it was right", "right")
+_STATEMENTS = {
+    "interval": _Words("stated coverage", "share of outcomes inside", "inside"),
+    "quantiles": _Words("stated level", "share of outcomes at most the quantile", "at most it"),
+    "horizon": _EVENTS._replace(x_name="predicted risk"),
 }
 """The words for kinds of events; others have those of labels."""
 OFFERED = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 18, 20, 25, 30, 40, 50)
 _MOST_OFFERED = 100
 _MANY = 2048  # distinct scores
 _BARS = 50
+_QUARTILES = np.array((0.25, 0.5, 0.75))
 _RARE = 0.01
 _HALF = 0.5
 _MOST_TICKS = 7
@@ -67,33 +64,38 @@ def isotonic_blocks(cells: Cells, alpha: float) -> Blocks:
     """
     rule = BlockIsotonic()
     groups = rule.group(cells)
-    start = groups.start
+    start = groups.start[:-1]
+    end = groups.start[1:]
     weight = cells.weight
-    rejected = rejections(cells, start[:-1], alpha, "binomial")
-    n = np.add.reduceat(weight, start[:-1])
+    rejected = rejections(cells, start, alpha, "binomial")
+    n = np.add.reduceat(weight, start)
+    # The smallest score that a share of the rows of the block does not exceed.
     places = []
-    for first, end in pairwise(
-        start
-    ):  # the smallest score that such a share of the rows does not exceed
-        reached = np.cumsum(weight[first:end])
-        places.append(first + np.searchsorted(reached, np.array((0.25, 0.5, 0.75)) * reached[-1]))
-    columns: Any = {"low_edge": groups.edges[:-1], "high_edge": groups.edges[1:]}
-    columns |= dict(
-        zip(("score_q1", "score_median", "score_q3"), cells.score[np.array(places)].T, strict=True)
+    for first, after in pairwise(groups.start):
+        reached = np.cumsum(weight[first:after])
+        places.append(first + np.searchsorted(reached, _QUARTILES * reached[-1]))
+    quartiles = cells.score[np.array(places)].T
+    return Blocks(
+        low_edge=_floats(groups.edges[:-1]),
+        high_edge=_floats(groups.edges[1:]),
+        n=_ints(n),
+        rate=_floats(np.add.reduceat(cells.events, start) / n),
+        score_min=_floats(cells.score[start]),
+        score_q1=_floats(quartiles[0]),
+        score_median=_floats(quartiles[1]),
+        score_q3=_floats(quartiles[2]),
+        score_max=_floats(cells.score[end - 1]),
+        refuted=_floats(np.add.reduceat(np.where(rejected, weight, 0), start) / n),
+        alpha=alpha,
+        rule=repr(rule),
     )
-    columns |= {"score_min": cells.score[start[:-1]], "score_max": cells.score[start[1:] - 1]}
-    columns["rate"] = np.add.reduceat(cells.events, start[:-1]) / n
-    columns["refuted"] = np.add.reduceat(np.where(rejected, weight, 0), start[:-1]) / n
-    fields: Any = {name: _floats(column) for name, column in columns.items()}
-    return Blocks(n=_ints(n), alpha=alpha, rule=repr(rule), **fields)
 
 
 def offered(rule: BinRule) -> tuple[int, ...]:
     """The numbers of bins that the page offers: a fixed list, and the requested one."""
-    asked = (
-        {rule.n} if isinstance(rule, EqualWidth | EqualMass) and rule.n <= _MOST_OFFERED else set()
-    )
-    return tuple(sorted({*OFFERED, *asked}))
+    if isinstance(rule, EqualWidth | EqualMass) and rule.n <= _MOST_OFFERED:
+        return tuple(sorted({*OFFERED, rule.n}))
+    return OFFERED
 
 
 def explorer(
@@ -114,74 +116,113 @@ def explorer(
     """
     words = _TOP_LABEL if top_label else _STATEMENTS.get(kind, _EVENTS)
     if isinstance(sums, Bins):
-        bins = sums.coarsen(rule)
-        start = np.arange(bins.size + 1)
-        cut = "width" if isinstance(rule, EqualWidth) and rule.n in offered(rule) else "given"
-        rules = {cut: {str(bins.size): _bins_of(Groups(bins.edges, start), bins, start, level)}}
-        axes = _axes(bins, bins, level)
-        return Explorer(
-            name, **_sums(bins), rules=rules, rule=cut, bins=str(bins.size), **axes, **words
-        )
-    groups, asked = _offered_groups(sums, rule)
-    start = np.unique(
-        np.concatenate([one.start for by_number in groups.values() for one in by_number.values()])
+        fine = sums.coarsen(rule)
+        start = np.arange(fine.size + 1)
+        is_width = isinstance(rule, EqualWidth) and rule.n in offered(rule)
+        requested = _Requested("width" if is_width else "given", str(fine.size))
+        bins = _bins_of(Groups(fine.edges, start), fine, start, level)
+        rules = {requested.rule: {requested.bins: bins}}
+        axes = _axes(fine, fine, level)
+    else:
+        groups, requested = _offered_groups(sums, rule)
+        starts = [cut.start for by_number in groups.values() for cut in by_number.values()]
+        start = np.unique(np.concatenate(starts))
+        fine = Bins.from_cells(sums, Groups(start.astype(np.float64), start))
+        rules = _bins_and_bands(groups, sums, fine, start, level)
+        axes = _axes(sums, Bins.from_cells(sums, EqualMass(10).group(sums)), level)
+    high = low = sum_score = None
+    if fine.table is None:
+        sum_score = _floats(fine.sum_score)
+    else:
+        both_labels = fine.table.sum(axis=1)
+        high = _ints(both_labels[:, 1])
+        low = _ints(both_labels[:, 2])
+    return Explorer(
+        name,
+        n=_ints(fine.count),
+        events=_floats(fine.events),
+        weight=_floats(fine.weight),
+        high=high,
+        low=low,
+        sum_score=sum_score,
+        rules=rules,
+        rule=requested.rule,
+        bins=requested.bins,
+        whole=axes.whole,
+        near=axes.near,
+        x_name=words.x_name,
+        y_name=words.y_name,
+        happens=words.happens,
     )
-    fine = Bins.from_cells(sums, Groups(start.astype(np.float64), start))
-    many = sums.size > _MANY  # then they are pooled in the fine cells before a band is computed
-    pooled = pool_runs(sums, start[:-1]) if many else sums
-    rules = {
-        cut: {
-            n: _bins_of(one, fine, start, level)
-            | _band_of(pooled, np.searchsorted(start, one.start) if many else one.start, level)
-            for n, one in by_number.items()
-        }
-        for cut, by_number in groups.items()
-    }
-    axes = _axes(sums, Bins.from_cells(sums, EqualMass(10).group(sums)), level)
-    number = next(iter(groups["given"])) if asked == "given" else str(rule.n_requested)
-    return Explorer(name, **_sums(fine), rules=rules, rule=asked, bins=number, **axes, **words)
 
 
-def _offered_groups(cells: Cells, rule: BinRule) -> tuple[dict[str, dict[str, Groups]], str]:
-    """The bins of every offered rule and number, and the kind of the requested rule."""
-    kinds: dict[str, Any] = {"width": EqualWidth, "mass": EqualMass}
+class _Requested(NamedTuple):
+    """Which of the offered bins were requested: 'width', 'mass' or 'given', and their number."""
+
+    rule: str
+    bins: str
+
+
+def _offered_groups(cells: Cells, rule: BinRule) -> tuple[dict[str, dict[str, Groups]], _Requested]:
+    """The bins of every offered rule and number."""
+    numbers = offered(rule)
     groups = {
-        kind: {str(n): of(n).group(cells) for n in offered(rule)} for kind, of in kinds.items()
+        "width": {str(n): EqualWidth(n).group(cells) for n in numbers},
+        "mass": {str(n): EqualMass(n).group(cells) for n in numbers},
     }
-    if isinstance(rule, EqualWidth | EqualMass) and rule.n in offered(rule):
-        return groups, "mass" if isinstance(rule, EqualMass) else "width"
-    asked = rule.group(cells)
-    return groups | {"given": {str(asked.start.size - 1): asked}}, "given"
+    if isinstance(rule, EqualWidth | EqualMass) and rule.n in numbers:
+        kind = "mass" if isinstance(rule, EqualMass) else "width"
+        return groups, _Requested(kind, str(rule.n_requested))
+    given = rule.group(cells)
+    number = str(given.start.size - 1)
+    groups["given"] = {number: given}
+    return groups, _Requested("given", number)
 
 
-def _axes(sums: Cells | Bins, tenths: Bins, level: float) -> dict[str, Any]:
+def _bins_and_bands(
+    groups: dict[str, dict[str, Groups]], cells: Cells, fine: Bins, start: Ints, level: float
+) -> dict[str, dict[str, dict[str, tuple[float, ...]]]]:
+    """The bins of each rule and number, with their intervals and bands.
+
+    Many scores are pooled in the fine cells, which begin at `start`, before a band is computed.
+    """
+    is_pooled = cells.size > _MANY
+    pooled = pool_runs(cells, start[:-1]) if is_pooled else cells
+    rules: dict[str, dict[str, dict[str, tuple[float, ...]]]] = {}
+    for kind, by_number in groups.items():
+        rules[kind] = {}
+        for number, cut in by_number.items():
+            first = np.searchsorted(start, cut.start) if is_pooled else cut.start
+            bins = _bins_of(cut, fine, start, level)
+            rules[kind][number] = bins | _band_of(pooled, first, level)
+    return rules
+
+
+class _AxesPair(NamedTuple):
     """Axes from 0 to 1, and those that fit the scores."""
+
+    whole: Axes
+    near: Axes
+
+
+def _axes(sums: Cells | Bins, tenths: Bins, level: float) -> _AxesPair:
     whole = _ticked("linear", sums, 0.0, 1.0, linear_ticks(0.0, 1.0))
     near = _fitted_axes(sums, tenths, level)
-    fitted = near.scale != "linear" or (near.low, near.high) != (whole.low, whole.high)
-    return {"whole": whole, "near": near if fitted else whole}
-
-
-def _sums(fine: Bins) -> dict[str, Any]:
-    both = None if fine.table is None else fine.table.sum(axis=1)
-    return {
-        "n": _ints(fine.count),
-        "events": _floats(fine.events),
-        "weight": _floats(fine.weight),
-        "high": None if both is None else _ints(both[:, 1]),
-        "low": None if both is None else _ints(both[:, 2]),
-        "sum_score": _floats(fine.sum_score) if both is None else None,
-    }
+    if near.scale == "linear" and (near.low, near.high) == (whole.low, whole.high):
+        return _AxesPair(whole, whole)
+    return _AxesPair(whole, near)
 
 
 def _bins_of(groups: Groups, fine: Bins, start: Ints, level: float) -> dict[str, tuple[float, ...]]:
     """Where the bins of one rule begin among the fine cells, and the interval of each rate."""
     first = np.searchsorted(start, groups.start)
-    table, floats = (
-        None if sums is None else _runs(sums, first) for sums in (fine.table, fine.floats)
-    )
     merged = Bins(
-        groups.edges, table, floats, _runs(fine.count, first), moments=True, whole=fine.whole
+        groups.edges,
+        None if fine.table is None else _runs(fine.table, first),
+        None if fine.floats is None else _runs(fine.floats, first),
+        _runs(fine.count, first),
+        moments=True,
+        whole=fine.whole,
     )
     low, high = clopper_pearson(*effective_counts(merged), level)
     return {
@@ -195,7 +236,8 @@ def _bins_of(groups: Groups, fine: Bins, start: Ints, level: float) -> dict[str,
 def _band_of(cells: Cells, first: Ints, level: float) -> dict[str, tuple[float, ...]]:
     """The simultaneous band of bins that begin at these cells, and the bins outside it."""
     filled = first[1:] > first[:-1]
-    low, high = consistency_ends(cells, first, level ** (1 / max(1, int(filled.sum()))))
+    level_of_each = level ** (1 / max(1, int(filled.sum())))
+    low, high = consistency_ends(cells, first, level_of_each)
     rate = np.full(filled.size, np.nan)
     rate[filled] = _runs(cells.events, first)[filled] / _runs(cells.weight, first)[filled]
     outside = np.flatnonzero((rate < low) | (rate > high))
@@ -209,7 +251,7 @@ def _runs(sums: Any, first: Ints) -> Any:
 
 
 def _ints(values: Iterable[Any]) -> tuple[int, ...]:
-    return tuple(int(v) for v in values)
+    return tuple(int(value) for value in values)
 
 
 def _floats(values: Numbers) -> tuple[float, ...]:
@@ -239,11 +281,9 @@ def _fitted_axes(sums: Cells | Bins, tenths: Bins, level: float) -> Axes:
     if isinstance(sums, Cells):
         at_zero, at_one = _crowds(sums, low, high)
         total = float(sums.weight.sum())
-        rare = (
-            0 < sums.events.sum() < RARE * total
-            and sums.weight[sums.score > 0].sum() >= _HALF * total
-        )
-        if at_zero or rare:
+        is_rare = 0 < sums.events.sum() < RARE * total
+        have_logarithms = sums.weight[sums.score > 0].sum() >= _HALF * total
+        if at_zero or (is_rare and have_logarithms):
             return _logarithmic(sums, most, tenths.rate)
         if at_one:
             return _logit(sums, least)
@@ -255,33 +295,42 @@ def _quantile(sums: Cells | Bins, share: float, low: float = -1.0, high: float =
     inside = (sums.weight > 0) & (sums.score > low) & (sums.score < high)
     score = sums.score[inside]
     reached = np.cumsum(sums.weight[inside], dtype=np.float64)
-    return float(score[min(np.searchsorted(reached, share * reached[-1]), score.size - 1)])
+    place = np.searchsorted(reached, share * reached[-1])
+    return float(score[min(place, score.size - 1)])
 
 
 def _crowds(cells: Cells, low: float, high: float) -> tuple[bool, bool]:
-    """Whether most scores strictly between 0 and 1 lie in the lower or upper corner of linear axes, few far from it."""
+    """Whether most scores crowd in the lower, and in the upper corner of linear axes, few far off.
+
+    Scores of exactly 0 or 1 are in no corner.
+    """
     p = cells.score
     corner = _CORNER * (high - low)
     far = 0.5 * (high - low)
     share = cells.weight / cells.weight.sum()
-    at_zero = (
-        share[(p > 0) & (p < low + corner)].sum() >= _CROWD and share[p > low + far].sum() < _FEW
-    )
-    at_one = (
-        share[(p < 1) & (p > high - corner)].sum() >= _CROWD and share[p < high - far].sum() < _FEW
-    )
-    return bool(at_zero), bool(at_one)
+    near_low = share[(p > 0) & (p < low + corner)].sum() >= _CROWD
+    near_high = share[(p < 1) & (p > high - corner)].sum() >= _CROWD
+    few_above = share[p > low + far].sum() < _FEW
+    few_below = share[p < high - far].sum() < _FEW
+    return bool(near_low and few_above), bool(near_high and few_below)
+
+
+def _least_shown(cells: Cells) -> float:
+    """The rate at which all rows together would have a tenth of an event."""
+    return 0.1 / max(1, int(cells.count.sum()))
 
 
 def _logarithmic(cells: Cells, most: float, rates: Floats) -> Axes:
-    """From below nearly all positive scores and rates, unless far less than one event is expected there."""
-    tiny = 0.1 / max(1, int(cells.count.sum()))
+    """From below nearly all positive scores and rates.
+
+    Unless far less than one event is expected there.
+    """
     least = min(
-        max(_quantile(cells, _RARE, 0), tiny),
+        max(_quantile(cells, _RARE, 0), _least_shown(cells)),
         _quantile(cells, _HALF, 0),
         *rates[rates > 0].tolist(),
     )
-    low = max([step for step in _LOG_STEPS if step <= least] or _LOG_STEPS[:1])
+    low = max((step for step in _LOG_STEPS if step <= least), default=_LOG_STEPS[0])
     high = min(1.0, max(round_up(most), 10 * low))
     return _ticked("log", cells, low, high, _log_ticks(low, high))
 
@@ -297,12 +346,13 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 def joint_axes(axes: list[Axes]) -> Axes:
     """Axes that include all of some, without a histogram; from 0 to 1 unless all have one scale."""
-    low = min(one.low for one in axes)
-    high = max(one.high for one in axes)
-    scales = {one.scale for one in axes}
-    widest = next((one for one in axes if (one.low, one.high) == (low, high)), None)
-    if widest is not None and len(scales) == 1:
-        return widest
+    low = min(model.low for model in axes)
+    high = max(model.high for model in axes)
+    scales = {model.scale for model in axes}
+    if len(scales) == 1:
+        for model in axes:
+            if (model.low, model.high) == (low, high):
+                return model
     if scales != {"log"}:
         return Axes("linear", 0.0, 1.0, *_labelled(linear_ticks(0.0, 1.0)), ())
     return Axes("log", low, high, *_labelled(_log_ticks(low, high)), ())
@@ -314,26 +364,32 @@ def _labelled(ticks: list[float]) -> tuple[tuple[float, ...], tuple[str, ...]]:
 
 def _logit(cells: Cells, least: float) -> Axes:
     """From below nearly all scores and rates to above nearly all scores below 1."""
-    tiny = 0.1 / max(1, int(cells.count.sum()))
-    most, ninth = (_quantile(cells, share, high=1) for share in (1 - _RARE, 0.9))
-    high = 1 - _decade(min(max(1 - most, tiny), 1 - ninth))
+    tiny = _least_shown(cells)
+    most = _quantile(cells, 1 - _RARE, high=1)
+    ninth_decile = _quantile(cells, 0.9, high=1)
+    high = 1 - _decade(min(max(1 - most, tiny), 1 - ninth_decile))
     low = 1 - round_up(1 - least) if least > 1 - _HALF else _decade(max(least, tiny))
     ticks = np.concatenate([_DECADES, [0.5], 1 - _DECADES[::-1]])
     ticks = ticks[(ticks >= low * 0.999) & (1 - ticks >= (1 - high) * 0.999)]
-    return _ticked("logit", cells, low, high, ticks[:: -(-ticks.size // 6)].tolist())
+    step = -(-ticks.size // 6)
+    return _ticked("logit", cells, low, high, ticks[::step].tolist())
 
 
 def _decade(value: float) -> float:
-    return float(10.0 ** max(-12, math.floor(math.log10(min(value, 0.1)) + 1e-9)))
+    """The largest power of ten from 1e-12 to 0.1 that is not above the value."""
+    exponent = math.floor(math.log10(min(value, 0.1)) + 1e-9)
+    return float(10.0 ** max(-12, exponent))
 
 
 def _ticked(scale: str, sums: Cells | Bins, low: float, high: float, ticks: list[float]) -> Axes:
-    edges = np.linspace(low, high, _BARS + 1)
     if scale == "log":
         edges = np.geomspace(low, high, _BARS + 1)
     elif scale == "logit":
-        first, last = (math.log(end / (1 - end)) for end in (low, high))
+        first = math.log(low / (1 - low))
+        last = math.log(high / (1 - high))
         edges = 1 / (1 + np.exp(-np.linspace(first, last, _BARS + 1)))
+    else:
+        edges = np.linspace(low, high, _BARS + 1)
     return Axes(scale, low, high, *_labelled(ticks), _histogram(sums, edges))
 
 
@@ -347,5 +403,6 @@ def _histogram(sums: Cells | Bins, edges: Floats) -> tuple[float, ...]:
         reached = np.concatenate([[0.0], np.cumsum(sums.weight, dtype=np.float64)])
         heights = np.diff(np.interp(edges, sums.edges, reached))
     else:
-        heights = np.histogram(sums.score, bins=edges, weights=sums.weight)[0].astype(np.float64)
+        counts, _ = np.histogram(sums.score, bins=edges, weights=sums.weight)
+        heights = counts.astype(np.float64)
     return tuple(np.round(heights, 6).tolist())

@@ -87,12 +87,15 @@ class Subject:
 def _fewer(
     models: Mapping[str, Any], what: str, rule: BinRule | None = None
 ) -> tuple[Mapping[str, Any], list[str]]:
-    """The sums or evidence with the largest ECE, as many as a page can hold, and a note if there are others."""
+    """The sums or evidence with the largest ECE, as many as a page can hold.
+
+    And a note if there are others.
+    """
     if len(models) <= _MOST_CLASSES:
         return models, []
-    errors = {
-        name: float(ece(getattr(one, "sums", one), bins=rule or 10)) for name, one in models.items()
-    }
+    errors = {}
+    for name, model in models.items():
+        errors[name] = float(ece(getattr(model, "sums", model), bins=rule or 10))
     worst = sorted(models, key=lambda name: -errors[name])[:_MOST_CLASSES]
     note = f"The {_MOST_CLASSES} {what} with the largest ECE are shown, of {len(models):,}."
     return {name: models[name] for name in models if name in worst}, [note]
@@ -101,7 +104,7 @@ def _fewer(
 def read_sums(sums: Sums | Accumulator, rule: BinRule, notes: Iterable[str] = ()) -> Subject:
     """Take sums apart: one model, or one per class or label.
 
-    Of very many those with the largest ECE are kept.
+    If there are very many, those with the largest ECE are kept.
     """
     by = names_of(sums.by) if isinstance(sums, Accumulator) and sums.by is not None else ()
     total = sums.total if isinstance(sums, Accumulator) else sums
@@ -112,27 +115,30 @@ def read_sums(sums: Sums | Accumulator, rule: BinRule, notes: Iterable[str] = ()
     whole = Evidence.of_sums(total)
     notes = [*notes, *(note for note in whole.notes if whole.two_columns)]
     total = quietly(lambda: whole.sums)
-    models, more = _fewer(
-        _problems(total), "labels" if total.kind == "multilabel" else "classes", rule
-    )
-    notes += more
+    what = "labels" if total.kind == "multilabel" else "classes"
+    models, fewer = _fewer(_problems(total), what, rule)
+    notes += fewer
     groups: dict[str, dict[tuple[str, ...], Sums]] = {name: {} for name in models}
     if by and total.buckets is not None:
         notes.append(
-            "Groups are not compared: their tests would take rows as independent, and these are in clusters."
+            "Groups are not compared: their tests would take rows as independent, and these are "
+            "in clusters."
         )
-    for group, part in (
-        sums.groups.items()
-        if isinstance(sums, Accumulator) and by and total.buckets is None
-        else ()
-    ):
-        for name, problem in _problems(binary_of_two_classes(part)).items():
-            if name in groups:
-                groups[name][tuple(str(one) or "''" for one in names_of(group))] = problem
+    elif isinstance(sums, Accumulator) and by:
+        for group, part in sums.groups.items():
+            key = tuple(str(value) or "''" for value in names_of(group))
+            for name, problem in _problems(binary_of_two_classes(part)).items():
+                if name in groups:
+                    groups[name][key] = problem
     counts = RowCounts(
-        total.n, total.n, 0, float(total.weight), quietly(lambda: whole.weights), total.classes
+        given=total.n,
+        used=total.n,
+        dropped=0,
+        weight=float(total.weight),
+        weights=quietly(lambda: whole.weights),
+        classes=total.classes,
     )
-    evidence = {name: Evidence.of_sums(one) for name, one in models.items()}
+    evidence = {name: Evidence.of_sums(problem) for name, problem in models.items()}
     return Subject(
         evidence,
         counts,
@@ -178,7 +184,10 @@ def asked_of_rows(
     cluster: Any,
     rounded_to: float | None,
 ) -> dict[str, Asked]:
-    """What is asked about each model. A row with a missing value in any of them is dropped for all."""
+    """What is asked about each model.
+
+    A row with a missing value in any of them is dropped for all.
+    """
     kind = rows.get("kind")
     several_labels = isinstance(kind, str) and kind == "multilabel"
     if not several_labels:
@@ -188,20 +197,23 @@ def asked_of_rows(
     are_named = len(models) > 1 or isinstance(y_true, Mapping)
     named = models if are_named else {"": next(iter(models.values()))}
     with collected_warnings(DroppedRowsWarning):  # the report counts them
-        found = Evidence.several(
+        as_given = Evidence.several(
             y_true, named, rows, two_columns="keep", cluster=cluster, argument="y_prob"
         )
-    read = {name: one.rounded(rounded_to) for name, one in zip(models, found.values(), strict=True)}
-    given = first_labels(y_true)
-    first = next(iter(read.values()))
-    columns, slice_columns = columns_of(first, given, by, checked_whole(crossed, "crossed"), GROUPS)
-    labels = labels_of(first, given, rows)._replace(cluster=column_name(cluster))
+    evidence = {}
+    for name, model in zip(models, as_given.values(), strict=True):
+        evidence[name] = model.rounded(rounded_to)
+    passed = first_labels(y_true)
+    first = next(iter(evidence.values()))
+    depth = checked_whole(crossed, "crossed")
+    columns, slice_columns = columns_of(first, passed, by, depth, GROUPS)
+    labels = labels_of(first, passed, rows)._replace(cluster=column_name(cluster))
     asked = {}
-    for name, one in read.items():
+    for name, model in evidence.items():
         # What is unusual about the rows becomes a note.
         with model_context(name if are_named else ""), collected_warnings():
             kept = model_rows(
-                one, columns=columns, slice_columns=slice_columns, labels=labels, copied=False
+                model, columns=columns, slice_columns=slice_columns, labels=labels, copied=False
             )
         asked[name] = Asked(kept, MAKERS, options.level, options.seed, options.rule)
     return asked
@@ -209,13 +221,16 @@ def asked_of_rows(
 
 def _check_kind(kind: Any) -> None:
     if kind is not None:
-        demand = "must be 'multilabel' or be left out: the report of a matrix shows the top label and every class"
+        demand = (
+            "must be 'multilabel' or be left out: the report of a matrix shows the top label and "
+            "every class"
+        )
         raise InputError("kind", demand, f"got {kind!r}")
 
 
 def require_same_labels(asked: Mapping[str, Asked]) -> None:
     """Raise unless assessments are of the same labels, or of statements, which have their own."""
-    models = {name: one.view("confidence") for name, one in asked.items()}
+    models = {name: model.view("confidence") for name, model in asked.items()}
     first = next(iter(models.values()))
     for name, other in models.items():
         have_own = first.events is not None and other.events is not None
@@ -233,7 +248,9 @@ def subject_of(asked: Mapping[str, Asked]) -> Subject:
     assert evidence.rows is not None
     if evidence.view != "multilabel" and evidence.asked and evidence.view != "confidence":
         _check_kind(evidence.view)
-    models: Mapping[str, Evidence] = {name: one.view("confidence") for name, one in asked.items()}
+    models: Mapping[str, Evidence] = {
+        name: model.view("confidence") for name, model in asked.items()
+    }
     _check_order(models)
     notes = evidence.notes
     if evidence.view == "multilabel":
@@ -241,21 +258,20 @@ def subject_of(asked: Mapping[str, Asked]) -> Subject:
             raise InputError(
                 "y_true", "must be one assessment of several labels", f"got {len(asked)}"
             )
-        each = {
-            f"label {name}": label.view("confidence")
-            for name, label in first.ask("classes").items()
-        }
-        models, fewer = _fewer(each, "labels")
+        labelled = {}
+        for name, label in first.ask("classes").items():
+            labelled[f"label {name}"] = label.view("confidence")
+        models, fewer = _fewer(labelled, "labels")
         notes = (*notes, *fewer)
     used = evidence.rows.n
     dropped = evidence.dropped
     counts = RowCounts(
-        used + evidence.weightless + dropped,
-        used,
-        dropped,
-        evidence.weight,
-        evidence.weights,
-        None if evidence.view == "multilabel" else evidence.classes,
+        given=used + evidence.weightless + dropped,
+        used=used,
+        dropped=dropped,
+        weight=evidence.weight,
+        weights=evidence.weights,
+        classes=None if evidence.view == "multilabel" else evidence.classes,
     )
     labels = first.rows.labels
     return Subject(
@@ -285,14 +301,17 @@ def _check_order(models: Mapping[str, Evidence]) -> None:
         mine = models[first]
         theirs = models[name]
         if (mine.classes, mine.event) != (theirs.classes, theirs.event):
-            both = [
-                f"{one.event!r} last" if one.classes is None else list(one.classes)
-                for one in (mine, theirs)
-            ]
-            got = f"{first!r} has {both[0]} and {name!r} {both[1]}"
+            got = f"{first!r} has {_order(mine)} and {name!r} {_order(theirs)}"
             raise InputError(
                 "y_prob", "must hold models of the same classes in the same order", got
             )
+
+
+def _order(model: Evidence) -> str:
+    """The classes of a model, or which of two labels is the event, for a message."""
+    if model.classes is None:
+        return f"{model.event!r} last"
+    return f"{list(model.classes)}"
 
 
 def asked_of_sums(subject: Subject, options: Options) -> dict[str, Asked]:
@@ -300,8 +319,7 @@ def asked_of_sums(subject: Subject, options: Options) -> dict[str, Asked]:
     asked = {}
     for name, evidence in subject.models.items():
         groups = subject.groups.get(name)
-        read = of_groups(subject.by, groups) if groups else None
-        kept = ModelRows(evidence, groups=read)
+        kept = ModelRows(evidence, groups=of_groups(subject.by, groups) if groups else None)
         asked[name] = Asked(kept, MAKERS, options.level, options.seed, options.rule)
     if subject.view == "multilabel":
         return joint_levels(asked, options.level)
@@ -309,16 +327,19 @@ def asked_of_sums(subject: Subject, options: Options) -> dict[str, Asked]:
 
 
 def are_paired(models: Mapping[str, Evidence]) -> bool:
-    """Whether models can be compared row by row: events by several horizons have weights of their own."""
+    """Whether models can be compared row by row.
+
+    Events by several horizons have weights of their own.
+    """
     first, *others = models.values()
     if first.events is None:
         return True
     rows = first.need_rows("A comparison")
-    return all(
-        other.need_rows("A comparison").n == rows.n
-        and _is_same(other.need_rows("A comparison").w, rows.w)
-        for other in others
-    )
+    for other in others:
+        other_rows = other.need_rows("A comparison")
+        if other_rows.n != rows.n or not _is_same(other_rows.w, rows.w):
+            return False
+    return True
 
 
 def _is_same(first: Floats | None, second: Floats | None) -> bool:
