@@ -98,8 +98,8 @@ def summarize(a: Asked, options: Options, notes: Notes) -> Summary:
 def _values(a: Asked, data: Evidence, absent: list[str], *, counted: bool) -> dict[str, Any]:
     """The measures by field; nan for those that sums of bins cannot give.
 
-    The names of these are added to `absent`. The TCE requires weights that count rows. Proper scores and their parts are of all classes of a
-    matrix.
+    The names of these are added to `absent`. The TCE requires weights that count rows. Proper
+    scores and their parts are of all classes of a matrix.
     """
     values = dict.fromkeys(_FIELDS, math.nan)
     for key in _FIELDS:
