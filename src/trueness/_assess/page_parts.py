@@ -97,7 +97,7 @@ def _advised(parts: _Parts, data: Evidence, by: _By) -> _Parts:
             columns[column.name] = np.array(column.values, dtype=object)[column.code]
     sample = data.sample
     notes = advice(parts, sample.p, sample.y, columns, sample_weight=sample.w, cluster=data.cluster)
-    return replace(parts, notes=(*parts.notes, *notes))
+    return replace(parts, notes=(*parts.notes, *advised))
 
 
 def _segment_sums(a: Asked, groups: Groups, names: Any) -> Iterator[tuple[tuple[str, str], Sums]]:
