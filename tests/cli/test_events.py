@@ -156,6 +156,20 @@ def test_a_watch_has_the_evidence_of_the_library(call, file, columns, typed, tmp
     assert "counted before" in again.stderr
 
 
+def test_a_folder_of_risks_by_a_horizon_must_not_hold_sums(call, fails, columns, tmp_path):
+    (tmp_path / "f").mkdir()
+    write_columns(tmp_path / "f" / "rows.csv", columns)
+    write_columns(tmp_path / "labels.csv", {"p": columns["risk"], "y": columns["d"]})
+    call("tally", "labels.csv", "--label", "y", "--prob", "p", "-o", "f/a.tally")
+    message = fails("watch", "z.json", "f", *HORIZON)
+    assert "must have no .tally files; it has 1 file of sums" in message
+    assert not (tmp_path / "z.json").exists()
+    (tmp_path / "f" / "a.tally").unlink()
+    call("watch", "z.json", "f", *HORIZON)
+    watch = tn.Watch.load(tmp_path / "z.json")
+    assert watch.history[""].n.tolist() == [watch.watched[0].n] == [N]
+
+
 def test_a_watch_of_intervals_takes_days_and_keeps_its_columns(call, fails, columns, tmp_path):
     days = [f"2025-01-{1 + i // 30:02d}" for i in range(N)]
     write_columns(tmp_path / "d.csv", columns | {"day": np.array(days)})

@@ -29,7 +29,8 @@ def checked_whole(
     if not _is_whole(value) or value < least:
         raise InputError(name, f"must be a whole number ≥ {least}", f"got {reprlib.repr(value)}")
     if most is not None and value > most:
-        got = f"got {value:,}" if value < _TOO_LARGE else f"got {reprlib.repr(value)}"
+        shown = f"{value:,}" if value < _TOO_LARGE else reprlib.repr(value)
+        got = f"got {shown}"
         raise InputError(name, f"must be at most {most:,}", got, remedy=remedy)
     if value >= _TOO_LARGE:
         raise InputError(name, "must be below 2⁶²", f"got {reprlib.repr(value)}")
@@ -44,8 +45,13 @@ def checked_resamples(value: Any) -> int:
 
 
 def check_jobs(value: Any) -> None:
-    """Raise unless it is a number of processes as scikit-learn takes it: None, or negative to leave processors free."""
-    if value is not None and not (_is_whole(value) and value and abs(value) <= MOST_WORKERS):
+    """Raise unless it is a number of processes as scikit-learn takes it.
+
+    None, or negative to leave processors free.
+    """
+    if value is None:
+        return
+    if not _is_whole(value) or value == 0 or abs(value) > MOST_WORKERS:
         demand = f"must be None or a whole number other than 0, at most {MOST_WORKERS:,}"
         raise InputError("n_jobs", demand, f"got {reprlib.repr(value)}")
 
@@ -110,16 +116,19 @@ def check_ignore_index(value: Any) -> None:
 
 def check_seed(seed: Any) -> None:
     """Raise unless it can seed a generator; none is made, since most calls draw nothing."""
-    if not (
-        seed is None or isinstance(seed, np.random.Generator) or (_is_whole(seed) and seed >= 0)
-    ):
+    if seed is None or isinstance(seed, np.random.Generator):
+        return
+    if not _is_whole(seed) or seed < 0:
         raise InputError(
             "seed", "must be a whole number ≥ 0, a numpy Generator or None", f"got {seed!r}"
         )
 
 
 def whole_seed(seed: Seed) -> int:
-    """The seed as a whole number: a Generator supplies one, and None stands for one from the system."""
+    """The seed as a whole number.
+
+    A Generator supplies one, and None stands for one from the system.
+    """
     check_seed(seed)
     if seed is None:
         seed = np.random.default_rng()

@@ -29,10 +29,10 @@ _EXACT = 2.0**53  # whole numbers up to here are floats
 
 
 class Column(NamedTuple):
-    """An array, the mask of its missing rows (None if none is known), and the names of its columns."""
+    """An array, the mask of its missing rows, and the names of its columns."""
 
     values: NDArray[Any]
-    missing: Bools | None = None
+    missing: Bools | None = None  # None if no row is known to be missing
     names: tuple[Any, ...] | None = None
 
 
@@ -40,7 +40,8 @@ class Categories(NamedTuple):
     """The categories of a categorical column, in its order, those without rows included."""
 
     names: tuple[Any, ...]
-    ordered: bool  # whether the order was declared: by an ordered categorical, an Enum or an ordered dictionary
+    # Whether the order was declared: by an ordered categorical, an Enum or an ordered dictionary.
+    ordered: bool
 
 
 def categories_of(passed: Any) -> Categories | None:
@@ -55,9 +56,8 @@ def categories_of(passed: Any) -> Categories | None:
         return Categories(tuple(dtype.categories.tolist()), bool(dtype.ordered))
     if kind == "Enum":
         return Categories(tuple(dtype.categories.to_list()), True)
-    if getattr(getattr(passed, "type", None), "ordered", False) and hasattr(
-        passed, "dictionary_encode"
-    ):
+    is_ordered = getattr(getattr(passed, "type", None), "ordered", False)
+    if is_ordered and hasattr(passed, "dictionary_encode"):
         chunks = getattr(passed, "chunks", [passed])
         orders = {tuple(chunk.dictionary.to_pylist()) for chunk in chunks}
         if len(orders) == 1:
@@ -92,12 +92,9 @@ def _remedy(passed: Any, name: str) -> str:
     if hasattr(passed, "toarray"):
         return f"Use `{name}.toarray()`."
     if isinstance(passed, dict):
-        several = any(
-            hasattr(values, "__len__") and not isinstance(values, _TEXT)
-            for values in passed.values()
-        )
-        if several:
-            return f"Pass one of its {len(passed):,} entries."
+        for values in passed.values():
+            if hasattr(values, "__len__") and not isinstance(values, _TEXT):
+                return f"Pass one of its {len(passed):,} entries."
         return f"Use `list({name}.values())`."
     if hasattr(passed, "__iter__") and not isinstance(passed, _TEXT):
         return f"Use `list({name})`."
@@ -106,13 +103,14 @@ def _remedy(passed: Any, name: str) -> str:
 
 def _from_numpy(array: NDArray[Any]) -> Column:
     missing = None
-    if hasattr(array, "filled") and hasattr(
-        array, "mask"
-    ):  # a masked array; numpy.ma need not be imported
+    # A masked array; numpy.ma need not be imported.
+    if hasattr(array, "filled") and hasattr(array, "mask"):
         mask = np.broadcast_to(np.asarray(array.mask, dtype=bool), array.shape)
         missing = by_row(mask) if mask.any() else None
     array = np.asarray(array)
-    return Column(array.astype(object) if array.dtype.kind == "T" else array, missing)
+    if array.dtype.kind == "T":
+        array = array.astype(object)
+    return Column(array, missing)
 
 
 def _from_torch(tensor: Any, name: str) -> NDArray[Any]:
@@ -125,10 +123,8 @@ def _from_torch(tensor: Any, name: str) -> NDArray[Any]:
             name, "must hold values", "got a tensor on the device 'meta', which holds none"
         )
     tensor = tensor.detach().cpu()
-    if tensor.dtype.is_floating_point and str(tensor.dtype) not in (
-        "torch.float16",
-        "torch.float64",
-    ):
+    kept_as_it_is = ("torch.float16", "torch.float64")
+    if tensor.dtype.is_floating_point and str(tensor.dtype) not in kept_as_it_is:
         tensor = tensor.float()  # NumPy has no bfloat16 and no float8; each of them is a float32
     try:
         return np.asarray(tensor.resolve_conj().resolve_neg().numpy())
@@ -140,10 +136,11 @@ def _from_torch(tensor: Any, name: str) -> NDArray[Any]:
 
 def _from_sequence(passed: Any, name: str) -> Column:
     array = _as_array(passed, name)
-    size = np.abs(array) if array.dtype == np.float64 else np.zeros(0)
-    if array.ndim == 1 and (
-        array.dtype.kind in "US" or ((size > _EXACT) & (size < math.inf)).any()
-    ):
+    is_changed = array.dtype.kind in "US"
+    if array.dtype == np.float64:
+        size = np.abs(array)
+        is_changed = bool(((size > _EXACT) & (size < math.inf)).any())
+    if array.ndim == 1 and is_changed:
         # NumPy writes ["a", nan] as ["a", "nan"], [1, "a"] as ["1", "a"], and rounds [-1, 2**63 +
         # 1]: keep the objects.
         array = np.empty(len(passed), dtype=object)
@@ -174,9 +171,8 @@ def _from_frame(passed: Any, name: str) -> Column:
     import narwhals.stable.v2 as nw
 
     arrow = sys.modules.get("pyarrow")
-    if arrow is not None and isinstance(
-        passed, arrow.Array
-    ):  # narwhals wraps the chunked ones only
+    # narwhals wraps the chunked ones only.
+    if arrow is not None and isinstance(passed, arrow.Array):
         passed = arrow.chunked_array([passed])
     try:
         wrapped = nw.from_native(passed, allow_series=True, pass_through=True)
@@ -197,9 +193,12 @@ def _from_columns(frame: Any, name: str) -> Column:
     parts = [_from_series(series) for series in frame.iter_columns()]
     if not parts:
         raise InputError(name, "must have at least one column", "got a frame without any")
+    names = tuple(frame.columns)
     masks = [part.missing for part in parts if part.missing is not None]
-    values = np.column_stack([part.values for part in parts]) if masks else frame.to_numpy()
-    return Column(values, np.logical_or.reduce(masks) if masks else None, tuple(frame.columns))
+    if not masks:
+        return Column(frame.to_numpy(), None, names)
+    values = np.column_stack([part.values for part in parts])
+    return Column(values, np.logical_or.reduce(masks), names)
 
 
 def _from_series(series: Any) -> Column:
@@ -312,12 +311,11 @@ def _as_float(entry: Any) -> float:
 
 
 def _refuse_entry(entry: Any, at: tuple[Any, ...], name: str) -> NoReturn:
-    rows = isinstance(entry, list | tuple | np.ndarray) and len(at) == 1
-    hint = "Stack the rows into a matrix (`np.stack`)." if rows else ""
+    is_row = isinstance(entry, list | tuple | np.ndarray) and len(at) == 1
+    remedy = "Stack the rows into a matrix (`np.stack`)." if is_row else ""
+    place = Place(*map(int, at)) if at else None
     got = f"got {_a(type(entry).__name__)}, {reprlib.repr(entry)},"
-    raise InputError(
-        name, "must hold numbers", got, place=Place(*map(int, at)) if at else None, remedy=hint
-    )
+    raise InputError(name, "must hold numbers", got, place=place, remedy=remedy)
 
 
 def first_place(bad: Bools, rows: Ints | None = None) -> Place:
@@ -326,10 +324,13 @@ def first_place(bad: Bools, rows: Ints | None = None) -> Place:
     `rows` are the user's row numbers, if some rows were dropped.
     """
     row, *column = np.unravel_index(int(np.argmax(bad)), bad.shape)
-    return Place(int(row) if rows is None else int(rows[row]), *map(int, column))
+    if rows is not None:
+        row = rows[row]
+    return Place(int(row), *map(int, column))
 
 
 def _a(noun: str) -> str:
     if noun.endswith("s"):
         return noun
-    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+    article = "an" if noun[:1].lower() in "aeiou" else "a"
+    return f"{article} {noun}"

@@ -4,7 +4,7 @@ Dense ones, too.
 """
 
 from collections.abc import Sequence
-from typing import Any, NoReturn, get_args
+from typing import Any, NamedTuple, NoReturn, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +34,10 @@ from trueness.typing import ArrayLike, Bools, Floats, Ints, Missing, WeightType
 
 _ENTRIES = 1 << 20  # looked at in one step
 WEIGHT_TYPES = get_args(WeightType)
-_LARGEST = 1e100  # of weights, and of their ratios: their squares are summed, and must neither overflow nor vanish
-_PLAIN = frozenset(
-    map(np.dtype, "?bBhHiIlLqQefd")
-)  # numbers of at most 8 bytes, in the byte order of the machine
+# Of weights, and of their ratios: their squares are summed, and must neither overflow nor vanish.
+_LARGEST = 1e100
+# Numbers of at most 8 bytes, in the byte order of the machine.
+_PLAIN = frozenset(map(np.dtype, "?bBhHiIlLqQefd"))
 
 
 class Sample:
@@ -138,23 +138,21 @@ class Sample:
         raise AssertionError("a pass refused rows in which no bad value can be found")
 
     def _explain_images(self, p: Any) -> None:
-        """Raise the error for the first bad value, or for the worst row sum, with the number of its image."""
-        image, row = np.divmod(
-            np.arange(self.n) if self.rows is None else self.rows, p.images.shape[2]
-        )
+        """Raise the error for the first bad value, or for the worst row sum, in its image."""
+        rows = np.arange(self.n) if self.rows is None else self.rows
+        image, row = np.divmod(rows, p.images.shape[2])
+        explain = scores.explain_logits if self.logits else scores.explain_scores
         off = [0.0] * (int(image.max()) + 1)
         for i in np.unique(image):
-            pixels = np.asarray(p[image == i])
+            inside = image == i
+            pixels = np.asarray(p[inside])
             with in_context(f"Image {i}"):
-                (scores.explain_logits if self.logits else scores.explain_scores)(
-                    pixels, "y_prob", row[image == i]
-                )
+                explain(pixels, "y_prob", row[inside])
             off[i] = float(np.abs(pixels.sum(axis=1, dtype=np.float64) - 1).max())
-        i = int(np.argmax(off))
-        with in_context(f"Image {i}"):
-            scores.explain_sums(
-                np.asarray(p[image == i]), "y_prob", self.tolerance, row[image == i]
-            )
+        worst = int(np.argmax(off))
+        inside = image == worst
+        with in_context(f"Image {worst}"):
+            scores.explain_sums(np.asarray(p[inside]), "y_prob", self.tolerance, row[inside])
 
 
 def plain_sample(y_true: Any, y_prob: Any) -> Sample | None:
@@ -206,7 +204,10 @@ def read_sample(
             name, "does not go with `kind='multilabel'`", "labels are 0 or 1 in a column each"
         )
     refuse_shuffled_index(y_true, {"y_prob": y_prob, "sample_weight": sample_weight})
-    y, p, pixels, note = _shaped(column(y_true, "y_true"), column(y_prob, "y_prob"), multilabel)
+    shaped = _shaped(column(y_true, "y_true"), column(y_prob, "y_prob"), multilabel)
+    y = shaped.y
+    p = shaped.p
+    pixels = shaped.pixels
     described = labels is not None or pos_label is not None
     if described or y.values.ndim == 2 or p.values.dtype.kind not in "biuf":
         refuse_swapped(y.values, p.values)
@@ -242,23 +243,22 @@ def read_sample(
         )
         if labels is None and y.values.dtype.kind in "iuf" and not is_part:
             refuse_shifted(codes, values.shape[1])
-    matrix = values.ndim == 2 and not multilabel
-    dropped = 0 if rows is None else n - rows.size
+    is_matrix = values.ndim == 2 and not multilabel
     weights = None if w is None else w.values
     sample = Sample(
         codes,
         values,
         weights,
         classes,
-        tolerance * matrix,
-        rows,
-        dropped,
-        bool(from_logits and matrix),
+        tolerance=tolerance if is_matrix else 0.0,
+        rows=rows,
+        dropped=0 if rows is None else n - rows.size,
+        logits=bool(from_logits and is_matrix),
         importance=weight_type == "importance" and weights is not None,
     )
     sample.ignored = 0 if skip is None else int(skip.sum())
     sample.pixels = pixels
-    sample.note = note
+    sample.note = shaped.note
     return sample
 
 
@@ -285,23 +285,39 @@ def _check_options(
         raise InputError(name, "is only for probabilities", "logits (`from_logits=True`) need none")
 
 
-def _shaped(y: Column, p: Column, multilabel: bool) -> tuple[Column, Column, int, str]:
-    """Labels and scores as vectors or matrices, the pixels of an image, and a note on how one column was read."""
+class _Shaped(NamedTuple):
+    """Labels and scores as vectors or matrices."""
+
+    y: Column
+    p: Column
+    pixels: int = 0
+    """The pixels of an image; 0 if scores are not dense."""
+    note: str = ""
+    """How a single column was read."""
+
+
+def _shaped(y: Column, p: Column, multilabel: bool) -> _Shaped:
     if multilabel:
-        return _label_matrix(y, p), p, 0, ""
+        return _Shaped(_label_matrix(y, p), p)
     if p.values.ndim > 2:
-        return *flatten(y, p), p.values[0, 0].size if p.values.size else 1, ""
+        flat_labels, flat_scores = flatten(y, p)
+        pixels = p.values[0, 0].size if p.values.size else 1
+        return _Shaped(flat_labels, flat_scores, pixels)
     if p.values.ndim < 2 or p.values.shape[1] != 1 or y.values.ndim not in (1, 2):
-        return y, p, 0, ""
-    y = y._replace(values=y.values[:, 0] if y.values.shape[1:] == (1,) else y.values)
+        return _Shaped(y, p)
+    if y.values.shape[1:] == (1,):
+        y = y._replace(values=y.values[:, 0])
     note = "The only column of scores is P(positive) of a binary problem."
-    return y, Column(p.values[:, 0], p.missing), 0, note
+    return _Shaped(y, Column(p.values[:, 0], p.missing), note=note)
 
 
 def _label_matrix(y: Column, p: Column) -> Column:
     """Labels of several columns, as numbers."""
     if y.values.ndim != 2 or y.values.shape != p.values.shape:
-        demand = "`y_true` and `y_prob` must have a column per label and one shape if `kind='multilabel'`"
+        demand = (
+            "`y_true` and `y_prob` must have a column per label and one shape if "
+            "`kind='multilabel'`"
+        )
         remedy = "Class labels, one per row, need no `kind`." if y.values.ndim == 1 else ""
         raise InputError("", demand, f"got {y.values.shape} and {p.values.shape}", remedy=remedy)
     if p.values.shape[1] == 0:
@@ -391,28 +407,18 @@ def _scores(
         if values.ndim == 1 or multilabel:
             return scores.logistic(values, "y_prob", rows)
         return values
-    values = scores.fractions(np.asarray(values), "y_prob", rows) if percent else values
-    return scores.clip_scores(np.asarray(values) if clip_tolerance else values, clip_tolerance)
+    if percent:
+        values = scores.fractions(np.asarray(values), "y_prob", rows)
+    if clip_tolerance:
+        return scores.clip_scores(np.asarray(values), clip_tolerance)
+    return values
 
 
 def _check_shapes(y: NDArray[Any], p: NDArray[Any]) -> None:
     if y.ndim != 1:
-        hint: Remedy | str = ""
-        if y.ndim == 2:
-            one_hot = y.dtype.kind in "biuf" and bool((y.sum(axis=1) == 1).all())
-            hint = "`np.argmax(y_true, axis=1)` turns one-hot rows into labels. " if one_hot else ""
-            hint += (
-                "`kind='multilabel'` reads each column as a label of its own."
-                if y.shape == p.shape
-                else ""
-            )
-            if 1 in y.shape:
-                hint = "`np.ravel(y_true)` makes a vector of it."
-            else:
-                hint = Remedy("multilabel", hint.strip())
-        raise InputError(
-            "y_true", "must have one dimension", f"got {y.ndim} (shape {y.shape})", remedy=hint
-        )
+        got = f"got {y.ndim} (shape {y.shape})"
+        remedy = _vector_remedy(y, p)
+        raise InputError("y_true", "must have one dimension", got, remedy=remedy)
     if p.ndim == 0:
         raise InputError(
             "y_prob",
@@ -421,16 +427,30 @@ def _check_shapes(y: NDArray[Any], p: NDArray[Any]) -> None:
         )
     if y.shape[0] != p.shape[0]:
         what = "scores" if p.ndim == 1 else "rows of scores"
+        remedy = ""
         if p.shape[0] < p.shape[-1] == y.shape[0]:
-            hint = "Transpose `y_prob` if it has a row per class."
-        else:
-            hint = ""
+            remedy = "Transpose `y_prob` if it has a row per class."
+        demand = "`y_true` and `y_prob` must have one entry per row"
         got = f"got {y.shape[0]:,} labels and {p.shape[0]:,} {what}"
-        raise InputError("", "`y_true` and `y_prob` must have one entry per row", got, remedy=hint)
+        raise InputError("", demand, got, remedy=remedy)
     if p.ndim == 2 and p.shape[1] < 2:
         raise InputError(
             "y_prob", "must have a column per class, at least 2", f"got shape {p.shape}"
         )
+
+
+def _vector_remedy(y: NDArray[Any], p: NDArray[Any]) -> Remedy | str:
+    """What makes a vector of labels of another shape."""
+    if y.ndim != 2:
+        return ""
+    if 1 in y.shape:
+        return "`np.ravel(y_true)` makes a vector of it."
+    hints = []
+    if y.dtype.kind in "biuf" and bool((y.sum(axis=1) == 1).all()):
+        hints.append("`np.argmax(y_true, axis=1)` turns one-hot rows into labels.")
+    if y.shape == p.shape:
+        hints.append("`kind='multilabel'` reads each column as a label of its own.")
+    return Remedy("multilabel", " ".join(hints))
 
 
 def _without_missing(
@@ -442,25 +462,25 @@ def _without_missing(
     allow_none: bool,
     skip: Bools | None,
 ) -> tuple[Column, Column, Column | None, Ints | None]:
-    """The rows without missing values and without those to `skip`, and their row numbers if some were dropped."""
-    has_labels = (
-        read or missing == "drop" or y.values.dtype.kind == "O" or y.missing is not None
-    ) and y.values.ndim == 1
-    y = y._replace(missing=labels_missing(y) if has_labels else y.missing)
-    parts = (
-        {"y_true": y, "y_prob": p} if w is None else {"y_true": y, "y_prob": p, "sample_weight": w}
-    )
+    """The rows without missing values and without those to `skip`.
+
+    Also their row numbers if some were dropped.
+    """
+    may_be_missing = read or missing == "drop" or y.values.dtype.kind == "O"
+    if y.values.ndim == 1 and (may_be_missing or y.missing is not None):
+        y = y._replace(missing=labels_missing(y))
+    parts = {"y_true": y, "y_prob": p}
+    if w is not None:
+        parts["sample_weight"] = w
     masks = {name: part.missing for name, part in parts.items() if part.missing is not None}
     if missing == "raise" and masks:  # a nan among numbers is noticed in the pass over the rows
         refuse_missing(*next(iter(masks.items())))
     bad = [] if skip is None else [skip]
     if missing == "drop":
-        floats = [
-            part.values
-            for name, part in parts.items()
-            if name != "y_true" and part.values.dtype.kind == "f"
-        ]
-        bad += [*masks.values(), *map(_nan_rows, floats)]
+        bad += masks.values()
+        for name, part in parts.items():
+            if name != "y_true" and part.values.dtype.kind == "f":
+                bad.append(_nan_rows(part.values))
     gone = np.logical_or.reduce(bad) if bad else None
     if gone is None or not gone.any():
         return y, p, w, None
@@ -479,31 +499,38 @@ def _without_missing(
 
 
 def _nan_rows(values: NDArray[Any]) -> Bools:
-    step = max(1, _ENTRIES * values.shape[0] // max(1, values.size))
-    blocks = [
-        by_row(np.isnan(values[i : i + step])) for i in range(0, max(1, values.shape[0]), step)
-    ]
-    return np.concatenate(blocks)
+    """Which rows have a nan, looked at in blocks."""
+    n = values.shape[0]
+    step = max(1, _ENTRIES * n // max(1, values.size))
+    starts = range(0, max(1, n), step)
+    return np.concatenate([by_row(np.isnan(values[start : start + step])) for start in starts])
 
 
 def refuse_shuffled_index(y_true: Any, others: dict[str, Any]) -> None:
-    """Raise for pandas objects with the same index in another order: rows are paired by position."""
-    a: Any = getattr(y_true, "index", None)
+    """Raise for pandas objects with the same index in another order.
+
+    Rows are paired by position.
+    """
+    index: Any = getattr(y_true, "index", None)
+    if not hasattr(index, "equals"):
+        return
     for name, other in others.items():
-        b: Any = getattr(other, "index", None)
-        if not hasattr(a, "equals") or not hasattr(b, "equals") or len(a) != len(b) or a.equals(b):
+        other_index: Any = getattr(other, "index", None)
+        if not hasattr(other_index, "equals"):
             continue
-        if a.isin(b).all() and b.isin(a).all():
+        if len(index) != len(other_index) or index.equals(other_index):
+            continue
+        if index.isin(other_index).all() and other_index.isin(index).all():
             demand = f"`y_true` and `{name}` have the same index in a different order"
             remedy = f"Align them (`{name}.loc[y_true.index]`) or pass `.to_numpy()`."
             raise InputError("", demand, "rows are paired by position", remedy=remedy)
 
 
 class Pixels:
-    """The scores of images as a matrix: a row per pixel that counts, image by image, and a column per class.
+    """The scores of images as a matrix.
 
-    Only the rows or columns that are asked for are copied; an array is made of all of them where
-    one is needed.
+    It has a row per pixel that counts, image by image, and a column per class. Only the rows or
+    columns that are asked for are copied; an array is made of all of them where one is needed.
     """
 
     ndim = 2
@@ -524,14 +551,18 @@ class Pixels:
                 flat: NDArray[Any] = block.reshape(-1)
             else:
                 flat = np.moveaxis(block, 1, -1).reshape(-1, block.shape[1])
-            return (flat if self.kept is None else flat[self.kept])[rows]
-        place = (
-            np.arange(*key.indices(self.shape[0])) if isinstance(key, slice) else np.asarray(key)
-        )
-        place = np.flatnonzero(place) if place.dtype == bool else place
-        image, pixel = np.divmod(
-            place if self.kept is None else self.kept[place], self.images.shape[2]
-        )
+            if self.kept is not None:
+                flat = flat[self.kept]
+            return flat[rows]
+        if isinstance(key, slice):
+            place = np.arange(*key.indices(self.shape[0]))
+        else:
+            place = np.asarray(key)
+        if place.dtype == bool:
+            place = np.flatnonzero(place)
+        if self.kept is not None:
+            place = self.kept[place]
+        image, pixel = np.divmod(place, self.images.shape[2])
         return np.asarray(self.images[image, :, pixel])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -542,8 +573,11 @@ def take(scores: Any, chosen: NDArray[Any]) -> Any:
     """Some rows of scores; those of pixels without a copy."""
     if not isinstance(scores, Pixels):
         return scores[chosen]
-    chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
-    return Pixels(scores.images, chosen if scores.kept is None else scores.kept[chosen])
+    if chosen.dtype == bool:
+        chosen = np.flatnonzero(chosen)
+    if scores.kept is not None:
+        chosen = scores.kept[chosen]
+    return Pixels(scores.images, chosen)
 
 
 def flatten(y: Column, p: Column) -> tuple[Column, Column]:

@@ -10,6 +10,13 @@ from trueness._input.columns import DROP_MISSING, Column, numbers_of, refuse_bad
 from trueness.errors import InputError, Remedy
 from trueness.typing import Floats, Ints
 
+_KINDS = {
+    "U": "strings",
+    "S": "bytes",
+    "c": "complex numbers",
+    "M": "dates",
+    "m": "durations",
+}
 _SHOWN = 6  # significant digits of a value in a message, unless it would round to 0 or 1
 _SLIP = 1e-3  # an excess up to this much may be rounding, and the message says how to allow it
 
@@ -20,19 +27,13 @@ def numeric(given: Column, name: str) -> Column:
     kind = values.dtype.kind
     if kind == "O":
         read = numbers_of(values, name)
-        gaps = [m for m in (given.missing, read.missing) if m is not None]
-        return Column(read.values, np.logical_or.reduce(gaps) if gaps else None, given.names)
+        missing = read.missing
+        if given.missing is not None:
+            missing = given.missing if missing is None else given.missing | missing
+        return Column(read.values, missing, given.names)
     if kind not in "biuf":
-        what = {
-            "U": "strings",
-            "S": "bytes",
-            "c": "complex numbers",
-            "M": "dates",
-            "m": "durations",
-        }
-        raise InputError(
-            name, "must hold numbers", f"got {what.get(kind, f'dtype {values.dtype}')}"
-        )
+        what = _KINDS.get(kind, f"dtype {values.dtype}")
+        raise InputError(name, "must hold numbers", f"got {what}")
     if kind != "f" or values.dtype.itemsize <= 8:
         return given
     with np.errstate(over="ignore"):
@@ -45,9 +46,10 @@ def numeric(given: Column, name: str) -> Column:
 
 def row_sum_tolerance(dtype: np.dtype[Any], tolerance: float | None) -> float:
     """How far from one a row of probabilities may sum."""
-    if tolerance is None:
-        return 2e-3 if dtype.kind == "f" and dtype.itemsize == 2 else 1e-6  # of either byte order
-    return checked_tolerance(tolerance, "sum_tolerance", 1)
+    if tolerance is not None:
+        return checked_tolerance(tolerance, "sum_tolerance", 1)
+    is_float16 = dtype.kind == "f" and dtype.itemsize == 2  # of either byte order
+    return 2e-3 if is_float16 else 1e-6
 
 
 def clip_scores(values: NDArray[Any], tolerance: float) -> NDArray[Any]:

@@ -30,9 +30,10 @@ def zero_one(
     remedy: str = "",
     if_missing: Remedy | str = DROP_MISSING,
 ) -> Floats:
-    """A column of 0 and 1, or of two labels of which `pos_label` is 1; nan where a value is missing.
+    """A column of 0 and 1, or of two labels of which `pos_label` is 1.
 
-    Without `gaps` missing values are an error, with the remedy `if_missing`.
+    It has nan where a value is missing. Without `gaps` missing values are an error, with the
+    remedy `if_missing`.
     """
     read = one_column(values, name, n)
     gone = _gaps(read)
@@ -40,9 +41,7 @@ def zero_one(
         refuse_missing(name, gone, if_missing)
     if pos_label is not None:
         return _events(read, gone, name, pos_label)
-    if read.values.dtype.kind in "US" or any(
-        isinstance(value, str | bytes) for value in _objects(read)
-    ):
+    if _has_text(read):
         raise InputError(
             name,
             "must hold 0 and 1, or True and False",
@@ -102,8 +101,12 @@ def _gaps(given: Column) -> Bools:
     return gone
 
 
-def _objects(given: Column) -> list[Any]:
-    return list(given.values.tolist()) if given.values.dtype.kind == "O" else []
+def _has_text(given: Column) -> bool:
+    """Whether any value is text."""
+    kind = given.values.dtype.kind
+    if kind == "O":
+        return any(isinstance(value, str | bytes) for value in given.values.tolist())
+    return kind in "US"
 
 
 def _events(given: Column, gone: Bools, name: str, pos_label: Any) -> Floats:

@@ -402,6 +402,7 @@ def _enter(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> tuple[str,
         stated = read_statements(rows, columns)
         if stated.events.kind == "horizon":
             _require_no_time(columns)
+            _require_no_sums(pieces)
             update(stated.events, by=stated.columns or None, largest_cluster=largest_cluster)
             return watch.notes
         largest_cluster *= stated.size
@@ -424,6 +425,14 @@ def _require_no_time(columns: Mapping[str, Any]) -> None:
             "is not for risks by a horizon, whose censoring is estimated from all rows of a look"
         )
         raise InputError("--time", demand, remedy="Give a FILE for each look.")
+
+
+def _require_no_sums(pieces: Sequence[Any]) -> None:
+    """Raise if rows of risks by a horizon stand in one folder with sums, which have no censoring."""
+    if pieces:
+        demand = "A folder of rows for risks by a horizon must have no .tally files"
+        got = f"it has {count(len(pieces), 'file')} of sums, which know nothing of censoring"
+        raise InputError("", demand, got, remedy="Give the files of rows alone.")
 
 
 def _stored_sums(name: str, columns: dict[str, Any]) -> Any:

@@ -39,13 +39,16 @@ class Stated(NamedTuple):
         events = self.events
         if not self.columns:
             return tn.sketch(events.event, events.p)
-        row = range(events.n) if events.row is None else events.row.tolist()
+        rows = range(events.n) if events.row is None else events.row.tolist()
+        columns = [column.tolist() for column in self.columns.values()]
+        row_keys = list(zip(*columns, strict=True))
         places: dict[Any, list[int]] = {}
-        values = list(zip(*(column.tolist() for column in self.columns.values()), strict=True))
-        for i, at in enumerate(row):
-            places.setdefault(values[at], []).append(i)
-        found = {key: tn.sketch(events.event[own], events.p[own]) for key, own in places.items()}
-        return GroupSums(list(self.columns), found)
+        for place, row in enumerate(rows):
+            places.setdefault(row_keys[row], []).append(place)
+        sums = {}
+        for key, group in places.items():
+            sums[key] = tn.sketch(events.event[group], events.p[group])
+        return GroupSums(list(self.columns), sums)
 
 
 def states_of(about: Mapping[str, Any]) -> bool:
@@ -61,9 +64,14 @@ def kind_stated(about: Mapping[str, Any]) -> str:
 
 def read_statements(files: Sequence[str], about: Mapping[str, Any]) -> Stated:
     """The statements in some files, by the columns of the watch."""
-    stated = {name: about[name] for name in OPTIONS if name in about}
-    stated |= {name: tuple(value) for name, value in stated.items() if isinstance(value, list)}
-    keys = (*([about["time"]] if about["time"] else []), *about["by"])
+    stated: dict[str, Any] = {}
+    for name in OPTIONS:
+        if name in about:
+            value = about[name]
+            stated[name] = tuple(value) if isinstance(value, list) else value
+    keys = tuple(about["by"])
+    if about["time"]:
+        keys = (about["time"], *keys)
     request = Request(
         files=tuple(files),
         label=about["label"],

@@ -1,4 +1,7 @@
-"""`binned` and `binned_logits`: sums per bin of tensors, by the library's loops, Triton, or torch operations."""
+"""`binned` and `binned_logits`: sums per bin of tensors.
+
+By the library's loops, Triton, or torch operations.
+"""
 
 import os
 from functools import lru_cache
@@ -187,16 +190,13 @@ def _sum_images(
 
     Waits for the device, and raises for bad values.
     """
-    if kind not in (
-        "classwise",
-        "confidence",
-        "top-label",
-    ):  # a tensor of labels is summed column by column
+    # A tensor of several labels is summed column by column.
+    if kind not in ("classwise", "confidence", "top-label"):
         raise InputError(
             "kind", "must be 'classwise', 'confidence' or 'top-label'", f"got {kind!r}"
         )
     layout = _rows.layout_of(bins, kind, moments)
-    found = []
+    parts = []
     for image in _rows.images_of(y_true, scores, weight):
         rows = _rows.check_rows(*image, ignored, **scale)
         sums = sums_of(rows, layout).on_host()
@@ -204,13 +204,17 @@ def _sum_images(
             explain(rows, layout)
         if sums.weighted is not None:
             refuse_light(sums.weighted, rows.select_kept().y.shape[0])
-        found.append(as_binned(sums, layout, None if rows.p.ndim == 1 else rows.p.shape[1]))
-    return sum(found)  # type: ignore[return-value]  # at least one
+        n_classes = None if rows.p.ndim == 1 else rows.p.shape[1]
+        parts.append(as_binned(sums, layout, n_classes))
+    return sum(parts)  # type: ignore[return-value]  # at least one
 
 
 @lru_cache(maxsize=64)
 def _has_kernels(device: torch.device) -> bool:
-    """Whether the Triton kernels run there: on NVIDIA devices since the A100, compiled by Triton 3.3 or later."""
+    """Whether the Triton kernels run there.
+
+    They do on NVIDIA devices since the A100, compiled by Triton 3.3 or later.
+    """
     if device.type != "cuda" or torch.version.hip is not None or find_spec("triton") is None:
         return False
     import triton
@@ -220,7 +224,10 @@ def _has_kernels(device: torch.device) -> bool:
 
 
 def _only_operations() -> bool:
-    """Whether torch's operations are wanted everywhere: to compare, or where a kernel does not compile."""
+    """Whether torch's operations are wanted everywhere.
+
+    To compare, or where a kernel does not compile.
+    """
     return os.environ.get("TRUENESS_TORCH") == "operations"
 
 
@@ -264,11 +271,12 @@ def _device_sums(rows: TensorRows, layout: Layout, into: Sums | None = None) -> 
     if _has_kernels(rows.p.device) and (rows.p.ndim == 1 or rows.logits) and not _only_operations():
         from trueness.torch import _launch
 
-        found: Sums = (_launch.score_sums if rows.p.ndim == 1 else _launch.logit_sums)(
-            rows, layout, into
-        )
-        return found
-    return (score_sums if rows.p.ndim == 1 else class_sums)(rows, layout)
+        launch = _launch.score_sums if rows.p.ndim == 1 else _launch.logit_sums
+        sums: Sums = launch(rows, layout, into)
+        return sums
+    if rows.p.ndim == 1:
+        return score_sums(rows, layout)
+    return class_sums(rows, layout)
 
 
 def _host_sums(rows: TensorRows, layout: Layout) -> Sums:
@@ -279,17 +287,18 @@ def _host_sums(rows: TensorRows, layout: Layout) -> Sums:
     p = rows.p
     options = _rows.library_options(rows, layout)
     rule = layout.rule
-    copied = rows.logits and (p.ndim == 1 or p.dtype == torch.bfloat16)
-    step = max(1, _ENTRIES * p.shape[0] // p.numel() if copied and p.numel() else p.shape[0])
+    is_copied = rows.logits and (p.ndim == 1 or p.dtype == torch.bfloat16)
+    step = max(1, p.shape[0])
+    if is_copied and p.numel():
+        step = max(1, _ENTRIES * p.shape[0] // p.numel())
     sums = no_sums(layout.parts(p), layout.size, p.device, weighted=rows.w is not None)
-    for few in rows.chunks(step):
+    for chunk in rows.chunks(step):
         # Rows of weight 0 are checked, but not summed.
-        w = few.w if few.w is not None and bool(few.w.any()) else None
-        parts = binned_rows(few.y, few.p, bins=rule, sample_weight=w, **options).parts
+        w = chunk.w if chunk.w is not None and bool(chunk.w.any()) else None
+        parts = binned_rows(chunk.y, chunk.p, bins=rule, sample_weight=w, **options).parts
         if sums.weighted is None:
-            sums.table.add_(
-                torch.from_numpy(np.stack([part.table for part in parts if part.table is not None]))
-            )
+            tables = [part.table for part in parts if part.table is not None]
+            sums.table.add_(torch.from_numpy(np.stack(tables)))
         elif w is not None:
             sums.weighted.add_(torch.stack([weighted_sums(part) for part in parts]))
     return sums
@@ -301,13 +310,14 @@ def as_binned(sums: Sums, layout: Layout, n_classes: int | None) -> Binned:
     No number of classes means that scores are a vector.
     """
     tables = sums.table.numpy().copy()
-    most = int(tables[..., 0].sum(axis=-1).max(initial=0))
-    if most > MOST_EXACT:  # the counts are still right, the sums of scores may have passed 64 bits
+    largest = int(tables[..., 0].sum(axis=-1).max(initial=0))
+    # The counts are still right, but the sums of scores may have passed 64 bits.
+    if largest > MOST_EXACT:
         remedy = "Start a new metric before, and add their `binned`."
         raise InputError(
             "",
             f"sums hold at most {MOST_EXACT:,} rows in a bin",
-            f"one has {most:,}",
+            f"one has {largest:,}",
             remedy=remedy,
         )
     if not layout.moments:  # the CPU loops always sum squares, but equal rows must give equal sums
@@ -315,6 +325,9 @@ def as_binned(sums: Sums, layout: Layout, n_classes: int | None) -> Binned:
     parts = tuple(Bins(layout.edges, table, moments=layout.moments) for table in tables)
     if sums.weighted is not None:
         weighted = sums.weighted.numpy()
-        parts = tuple(with_weights(part, own) for part, own in zip(parts, weighted, strict=True))
+        parts = tuple(
+            with_weights(part, sums_of_part)
+            for part, sums_of_part in zip(parts, weighted, strict=True)
+        )
     view: Any = "binary" if n_classes is None else layout.kind
     return Binned(view, parts, None if n_classes is None else tuple(range(n_classes)))

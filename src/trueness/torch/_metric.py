@@ -180,7 +180,7 @@ class CalibrationError:
     __call__ = forward
 
     def compute(self) -> torch.Tensor:
-        """The error of all rows so far, over all processes, as a float64 scalar tensor on the CPU."""
+        """The error of all rows so far, over all processes; a float64 scalar tensor on the CPU."""
         return self._value(self._total())
 
     @property
@@ -211,10 +211,9 @@ class CalibrationError:
             self._check_same(other._options(), "others")
         for other in several:
             self._sums.flat.add_(other._sums.flat.to(self.device))
-            for weighted in (
-                () if other._weighted is None else other._weighted.to(float_home(self.device))
-            ):
-                self._add_weighted(weighted)
+            if other._weighted is not None:
+                for weighted in other._weighted.to(float_home(self.device)):
+                    self._add_weighted(weighted)
 
     def to(self, device: torch.device | str) -> Self:
         """Move the sums."""
@@ -282,36 +281,39 @@ class CalibrationError:
 
         An unknown number of classes is adopted.
         """
-        own = self._options()
-        for key, value in own.items():
+        options_here = self._options()
+        for key, value in options_here.items():
             other = options.get(key, "nothing") if isinstance(options, dict) else "nothing"
             if other != value and (key != "n_classes" or None not in (other, value)):
                 raise InputError(
                     name, f"must have the same `{key}` as this metric, {value!r}", f"got {other!r}"
                 )
-        self.n_classes = own["n_classes"] or options["n_classes"]
+        self.n_classes = options_here["n_classes"] or options["n_classes"]
 
     def _batch(self, y_true: Any, scores: Any, weight: Any, into: Sums | None = None) -> Sums:
         """The sums of a batch; they are `into` itself if the device could add to it.
 
         Images come one by one.
         """
-        (first, *others) = _rows.images_of(y_true, scores, weight)
-        found = self._image(*first, None if others else into)
-        for one in others:
-            found = found._replace(
-                flat=found.flat + self._image(*one).flat
-            )  # with weights there is one image
-        return found
+        first, *more = _rows.images_of(y_true, scores, weight)
+        if not more:
+            return self._image(*first, into)
+        # Images that come one by one have no weights.
+        sums = self._image(*first)
+        for image in more:
+            sums = sums._replace(flat=sums.flat + self._image(*image).flat)
+        return sums
 
     def _image(self, y_true: Any, scores: Any, weight: Any, into: Sums | None = None) -> Sums:
         name = "logits" if self.from_logits else "y_prob"
-        options: Any = {
-            "logits": self.from_logits,
-            "dimensions": (1,) if self.kind == "binary" else (2,),
-        }
         rows = _rows.check_rows(
-            y_true, scores, weight, self.ignore_index, tolerance=self.sum_tolerance, **options
+            y_true,
+            scores,
+            weight,
+            self.ignore_index,
+            logits=self.from_logits,
+            dimensions=(1,) if self.kind == "binary" else (2,),
+            tolerance=self.sum_tolerance,
         )
         if rows.p.device != self.device:
             demand = f"must be on the device of the metric, {self.device}"
@@ -385,11 +387,13 @@ def _check_stored(sums: Sums, layout: _rows.Layout) -> None:
         check_sums(part)
 
 
-def _copy_like(saved: Any, own: torch.Tensor, name: str) -> torch.Tensor:
+def _copy_like(saved: Any, like: torch.Tensor, name: str) -> torch.Tensor:
     """A copy of saved sums, which must have the metric's own shape and type."""
-    if not isinstance(saved, torch.Tensor) or saved.shape != own.shape or saved.dtype != own.dtype:
-        dtype = str(own.dtype).removeprefix("torch.")
+    is_tensor = isinstance(saved, torch.Tensor)
+    if not is_tensor or saved.shape != like.shape or saved.dtype != like.dtype:
+        dtype = str(like.dtype).removeprefix("torch.")
         raise InputError(
-            "", f"`state[{name!r}]` must be a tensor of {dtype} and shape {tuple(own.shape)}"
+            "", f"`state[{name!r}]` must be a tensor of {dtype} and shape {tuple(like.shape)}"
         )
-    return saved.to(own.device, copy=True)
+    copy: torch.Tensor = saved.to(like.device, copy=True)
+    return copy

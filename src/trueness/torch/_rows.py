@@ -20,11 +20,8 @@ from trueness.errors import InputError, Place, Remedy, remedies
 from trueness.typing import Floats
 
 BAD_SCORE, BAD_LABEL, OUTSIDE, BAD_SUM, BAD_WEIGHT = range(5)
-WIDE_UNSIGNED = (
-    torch.uint16,
-    torch.uint32,
-    torch.uint64,
-)  # torch compares these on the CPU only, if at all
+# torch compares these on the CPU only, if at all.
+WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 _MOST_CLASSES = 2.0**31
 
 
@@ -107,7 +104,10 @@ class TensorRows(NamedTuple):
 
     @property
     def skipped(self) -> int | None:
-        """The ignored label, if codes of this type can be it: torch would compare with the wrapped value."""
+        """The ignored label, if codes of this type can be it.
+
+        For others, torch would compare with the wrapped value.
+        """
         if self.ignored is None:
             return None
         codes = self.codes.dtype
@@ -149,29 +149,24 @@ def images_of(y: Any, p: Any, w: Any) -> Iterator[tuple[Any, Any, Any]]:
     """
     # One channel, or a single column, is a vector. With weights all images come together, since one
     # alone may weigh 0.
-    one = (
-        isinstance(p, torch.Tensor)
-        and isinstance(y, torch.Tensor)
-        and p.ndim > 1
-        and p.shape[1] == 1
-    )
-    y = y[:, 0] if one and y.shape == p.shape else y
-    if one and p.ndim == 2:
+    are_tensors = isinstance(p, torch.Tensor) and isinstance(y, torch.Tensor)
+    is_vector = are_tensors and p.ndim > 1 and p.shape[1] == 1
+    if is_vector and y.shape == p.shape:
+        y = y[:, 0]
+    if is_vector and p.ndim == 2:
         p = p[:, 0]
-    if (
-        not isinstance(p, torch.Tensor)
-        or p.ndim < 3
-        or getattr(y, "shape", None) != p.shape[:1] + p.shape[2:]
-    ):
+    is_dense = isinstance(p, torch.Tensor) and p.ndim >= 3
+    if not is_dense or getattr(y, "shape", None) != p.shape[:1] + p.shape[2:]:
         yield y, p, w
         return
     images = p.flatten(2)
     if w is not None or p.shape[0] == 0:
-        rows = images.flatten() if one else images.movedim(1, 2).flatten(0, 1)
-        yield y.flatten(), rows, w.flatten() if getattr(w, "shape", None) == y.shape else w
+        rows = images.flatten() if is_vector else images.movedim(1, 2).flatten(0, 1)
+        weights = w.flatten() if getattr(w, "shape", None) == y.shape else w
+        yield y.flatten(), rows, weights
         return
     for labels, image in zip(y, images, strict=True):
-        yield labels.flatten(), image[0] if one else image.T.contiguous(), None
+        yield labels.flatten(), image[0] if is_vector else image.T.contiguous(), None
 
 
 def as_bytes(codes: torch.Tensor) -> torch.Tensor:
@@ -292,7 +287,10 @@ def _flatten_advice(y: torch.Tensor, p: torch.Tensor, name: str) -> str:
     fits_second = y.shape == p.shape[:1] + p.shape[2:]
     if fits_last != fits_second:
         return f"{last if fits_last else second} and `y_true.flatten()` have a row for each label."
-    return f"With classes in the second dimension: {second}; in the last: {last}. Labels: `y_true.flatten()`."
+    return (
+        f"With classes in the second dimension: {second}; in the last: {last}. "
+        "Labels: `y_true.flatten()`."
+    )
 
 
 def check_ignored(ignored: Any) -> int | None:
@@ -354,34 +352,34 @@ def explain(rows: TensorRows, layout: Layout) -> NoReturn:
 
 
 def _explain_logits(rows: TensorRows, layout: Layout) -> NoReturn:
-    """Raise for a row without a softmax, an invalid label, a bad weight, or a score outside the edges."""
+    """Raise for the first fault of logits, in the order in which rows are tested.
+
+    A row without a softmax, an invalid label, a bad weight, a score outside the edges.
+    """
     logits = rows.p
     y = rows.codes
     n = rows.p.shape[0]
     keep = torch.ones_like(y, dtype=torch.bool) if rows.keep is None else rows.keep
-    vector = logits.ndim == 1
-    n_classes = 2 if logits.ndim == 1 else logits.shape[1]
+    is_vector = logits.ndim == 1
+    n_classes = 2 if is_vector else logits.shape[1]
     # The largest of a row is nan if any is.
-    count, first = _bad_rows((logits.isnan() if vector else ~logits.amax(dim=1).isfinite()) & keep)
-    if count and vector:
+    bad = logits.isnan() if is_vector else ~logits.amax(dim=1).isfinite()
+    count, first = _bad_rows(bad & keep)
+    if count and is_vector:
         raise InputError(
             "logits", "must not be nan", f"{count:,} of {n:,} are, the first", place=first
         )
     if count:
         demand = "Rows of `logits` must have no nan, no +inf and at least one finite entry"
-        raise InputError(
-            "",
-            demand,
-            f"{count:,} of {n:,} {'does' if count == 1 else 'do'} not, the first",
-            place=first,
-        )
+        verb = "does" if count == 1 else "do"
+        raise InputError("", demand, f"{count:,} of {n:,} {verb} not, the first", place=first)
     count, first = _bad_rows(((y < 0) | (y >= n_classes)) & keep)
     if count:
         demand = f"must hold class codes 0 to {n_classes - 1}, one per column of `logits`"
-        some = f"{count:,} of {n:,} labels {'is' if count == 1 else 'are'} not"
-        raise InputError(
-            "y_true", demand, f"{some}, the first is {rows.y[first.row].item()}", place=first
-        )
+        verb = "is" if count == 1 else "are"
+        value = rows.y[first.row].item()
+        got = f"{count:,} of {n:,} labels {verb} not, the first is {value}"
+        raise InputError("y_true", demand, got, place=first)
     if rows.w is not None:
         none = torch.zeros(n)
         binned_rows(none, none, sample_weight=torch.where(keep, rows.w, 0).cpu())

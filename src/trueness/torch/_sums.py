@@ -1,4 +1,7 @@
-"""Binned sums, and torch operations that make them, in chunks of rows: for every device and view without a kernel."""
+"""Binned sums, and torch operations that make them, in chunks of rows.
+
+They are for every device and view without a kernel.
+"""
 
 from typing import NamedTuple
 
@@ -30,21 +33,23 @@ _CELLS = 1 << 21
 class Sums(NamedTuple):
     """Sums on the device where the rows are."""
 
-    flat: (
-        torch.Tensor
-    )  # int64: the table, then the faults, in one tensor, so that one operation adds or moves both
+    # int64: the table, then the faults, in one tensor, so that one operation adds or moves both.
+    flat: torch.Tensor
     size: int  # number of bins
     # float64, (parts, B, 8): sums of weighted rows, which are not in the table.
     weighted: torch.Tensor | None = None
 
     @property
     def table(self) -> torch.Tensor:
-        """(parts, B, 2, 5): Σ1, Σhi, Σlo, Σhi², Σlo² of each bin and label, as the library keeps them."""
+        """(parts, B, 2, 5): Σ1, Σhi, Σlo, Σhi², Σlo² of each bin and label, as in the library."""
         return self.flat[:-FAULTS].view(-1, self.size, 2, COLUMNS)
 
     @property
     def faults(self) -> torch.Tensor:
-        """(5,): rows left out for a bad score, bad label, score outside the edges, sum other than 1, bad weight."""
+        """(5,): rows left out.
+
+        For a bad score, a bad label, a score outside the edges, a sum other than 1, a bad weight.
+        """
         return self.flat[-FAULTS:]
 
     def on_host(self) -> "Sums":
@@ -82,16 +87,17 @@ def score_sums(
     Bad rows are counted as faults.
     """
     sums = no_sums(parts, layout.size, rows.p.device, weighted=rows.w is not None)
-    for number, few in enumerate(rows.chunks(_ENTRIES)):
-        p = few.p.double()
-        label = few.codes.to(torch.int64)
+    for number, chunk in enumerate(rows.chunks(_ENTRIES)):
+        p = chunk.p.double()
+        label = chunk.codes.to(torch.int64)
         tests = {
             BAD_SCORE: (p >= 0) & (p <= 1),
             BAD_LABEL: (label >= 0) & (label <= 1),
             OUTSIDE: layout.covers(p),
         }
-        own = 0 if part is None else part[number * _ENTRIES :][:_ENTRIES]
-        _pour(sums, own, few._replace(y=label, p=p), sift(sums, tests, few), layout)
+        good = sift(sums, tests, chunk)
+        chunk_part = 0 if part is None else part[number * _ENTRIES :][:_ENTRIES]
+        _pour(sums, chunk_part, chunk._replace(y=label, p=p), good, layout)
     return sums
 
 
@@ -100,10 +106,11 @@ def class_sums(rows: TensorRows, layout: Layout) -> Sums:
     sums = no_sums(layout.parts(rows.p), layout.size, rows.p.device, weighted=rows.w is not None)
     by_class = layout.kind == "classwise"
     n_classes = rows.p.shape[1]
-    for few in rows.chunks(max(1, _ENTRIES // n_classes)):
-        score, place, tests = (_softmax if rows.logits else _probabilities)(few, by_class)
-        label = few.codes.to(torch.int64)
-        good = sift(sums, {**tests, BAD_LABEL: (label >= 0) & (label < n_classes)}, few)
+    scores_of = _softmax if rows.logits else _probabilities
+    for chunk in rows.chunks(max(1, _ENTRIES // n_classes)):
+        score, place, tests = scores_of(chunk, by_class)
+        label = chunk.codes.to(torch.int64)
+        good = sift(sums, {**tests, BAD_LABEL: (label >= 0) & (label < n_classes)}, chunk)
         part: torch.Tensor | int = place if layout.kind == "top-label" else 0
         if by_class:
             part = torch.arange(n_classes, device=score.device)
@@ -112,8 +119,8 @@ def class_sums(rows: TensorRows, layout: Layout) -> Sums:
             good = good[:, None].expand_as(score)
         inside = layout.covers(score)
         sums.faults[OUTSIDE] += (good & ~inside).sum()
-        few = few._replace(y=(place == label).to(torch.int64), p=score)
-        _pour(sums, part, few, good & inside, layout)
+        chunk = chunk._replace(y=(place == label).to(torch.int64), p=score)
+        _pour(sums, part, chunk, good & inside, layout)
     return sums
 
 
@@ -140,10 +147,12 @@ def _probabilities(rows: TensorRows, by_class: bool) -> _Scores:
     """All scores or the largest of each row, its class, and the tests that rows must pass."""
     p = rows.p.double()
     largest, place = p.max(dim=1)
-    usual = 2e-3 if rows.p.dtype == torch.float16 else 1e-6  # as in :func:`trueness.ece`
+    tolerance = rows.tolerance
+    if tolerance is None:  # as in :func:`trueness.ece`
+        tolerance = 2e-3 if rows.p.dtype == torch.float16 else 1e-6
     tests = {
         BAD_SCORE: ((p >= 0) & (p <= 1)).all(dim=1),
-        BAD_SUM: (p.sum(dim=1) - 1).abs() <= (usual if rows.tolerance is None else rows.tolerance),
+        BAD_SUM: (p.sum(dim=1) - 1).abs() <= tolerance,
     }
     return p if by_class else largest, place, tests
 
@@ -153,12 +162,9 @@ def _softmax(rows: TensorRows, by_class: bool) -> _Scores:
     largest, place = z.max(dim=1)
     powers = torch.exp(z - largest[:, None])
     total = powers.sum(dim=1)
+    score = powers.div_(total[:, None]) if by_class else 1 / total
     # nan, +inf and rows of -inf alone make the sum nan.
-    return (
-        powers.div_(total[:, None]) if by_class else 1 / total,
-        place,
-        {BAD_SCORE: ~total.isnan()},
-    )
+    return score, place, {BAD_SCORE: ~total.isnan()}
 
 
 def _pour(
@@ -199,7 +205,7 @@ def _add_weighted(
     cells = table.shape[0]
     lanes = max(1, min(-(-n // _PLAIN_SUM), _CELLS // cells))
     lane = (torch.arange(n, device=cell.device) % lanes * cells).view(-1, *(1,) * (cell.ndim - 1))
-    at = (lane + cell).flatten()
+    lane_cell = (lane + cell).flatten()
     y = y.double()
     weighted = w * p
     columns = (
@@ -214,7 +220,7 @@ def _add_weighted(
     )
     for j, column in enumerate(columns):
         piece = torch.zeros(lanes * cells, dtype=torch.float64, device=table.device)
-        piece.index_add_(0, at, column.expand_as(cell).flatten())
+        piece.index_add_(0, lane_cell, column.expand_as(cell).flatten())
         table[:, j] += piece.view(lanes, cells).sum(dim=0)
 
 
@@ -245,12 +251,11 @@ def with_weights(bins: Bins, weighted: Floats) -> Bins:
     floats = weighted[:, 1:-1].copy()
     if not bins.moments:
         floats[:, 4] = 0
-    own = Bins(
-        bins.edges, None, floats, count, moments=bins.moments, whole=not weighted[:, -1].any()
-    )
+    is_whole = not weighted[:, -1].any()
+    weighted_bins = Bins(bins.edges, None, floats, count, moments=bins.moments, whole=is_whole)
     if bins.count.any():
-        return bins + own
-    return own
+        return bins + weighted_bins
+    return weighted_bins
 
 
 def refuse_light(weighted: torch.Tensor, n: int = 0) -> None:

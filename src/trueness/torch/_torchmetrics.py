@@ -19,13 +19,14 @@ if find_spec("torchmetrics") is None:
 from torchmetrics import Metric
 
 
-class CalibrationErrorMetric(Metric):  # type: ignore[misc, unused-ignore]  # the library may be absent
-    """Expected calibration error as a `torchmetrics.Metric`, from whole-number sums that are added across processes.
+# torchmetrics may be absent where types are checked.
+class CalibrationErrorMetric(Metric):  # type: ignore[misc, unused-ignore]
+    """Expected calibration error as a `torchmetrics.Metric`.
 
-    It fits into a `MetricCollection`, Lightning's ``self.log`` and `torchmetrics`' own
-    synchronisation. As everywhere there, predictions come first: ``update(preds, target)``. The
-    value is that of :func:`trueness.ece`, the same bits for any order and split of the rows. There
-    are no weights: :class:`CalibrationError` takes them.
+    It adds whole-number sums across processes, and fits into a `MetricCollection`, Lightning's
+    ``self.log`` and `torchmetrics`' own synchronisation. As everywhere there, predictions come
+    first: ``update(preds, target)``. The value is that of :func:`trueness.ece`, the same bits for
+    any order and split of the rows. There are no weights: :class:`CalibrationError` takes them.
 
     Parameters
     ----------
@@ -68,12 +69,15 @@ class CalibrationErrorMetric(Metric):  # type: ignore[misc, unused-ignore]  # th
         **settings: Any,
     ) -> None:
         super().__init__(**settings)
-        rows: Any = {
-            "from_logits": from_logits,
-            "n_classes": n_classes,
-            "ignore_index": ignore_index,
-        }
-        self._error = CalibrationError(bins=bins, norm=norm, kind=kind, sync=False, **rows)
+        self._error = CalibrationError(
+            bins=bins,
+            norm=norm,
+            kind=kind,
+            from_logits=from_logits,
+            n_classes=n_classes,
+            ignore_index=ignore_index,
+            sync=False,
+        )
         self.add_state("sums", default=self._error._sums.flat.clone(), dist_reduce_fx="sum")
 
     def update(self, preds: torch.Tensor, target: torch.Tensor) -> None:

@@ -734,3 +734,17 @@ def test_segments_that_were_named_before_any_look_may_be_of_either_type():
         watch = tn.Watch(segments=["1", "2"])
         watch.update([0, 1], [0.3, 0.6], by=by)
         assert watch.evidence.keys() == {"", "1", "2"}
+
+
+def test_the_history_counts_rows_as_the_watch_does():
+    rng = np.random.default_rng(0)
+    risk = rng.beta(2, 5, 300)
+    time = rng.exponential(10, 300)
+    censored = rng.exponential(15, 300)
+    for horizon in (3, 5, 8):
+        events = tn.events.at_horizon(
+            np.minimum(time, censored), time <= censored, risk, horizon=horizon
+        )
+        watch = tn.Watch()
+        watch.update(events)
+        assert watch.history[""].n.tolist() == [watch.watched[0].n] == [300]

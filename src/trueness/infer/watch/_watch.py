@@ -612,7 +612,7 @@ class Watch:
             number, n, observed, expected, log, slope, slope_low, slope_high = table
             history[name] = WatchHistory(
                 position=tuple(self._looks[int(i)] for i in number),
-                n=n.astype(np.int64),
+                n=np.rint(n).astype(np.int64),
                 observed=observed,
                 expected=expected,
                 evidence=np.array(_exp(log)),
