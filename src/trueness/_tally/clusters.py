@@ -182,16 +182,15 @@ def codes_by_content(top: Sample, cluster: Ints) -> Ints:
 
 
 def cluster_column(y_true: Any, cluster: Any, n: int, pixels: int = 0) -> Column:
-    """The cluster names, one per row or, if images have `pixels`, per image.
+    """The cluster name of each of `n` rows, and which are missing.
 
-    And which of them are missing.
+    If images have `pixels`, one name per image is the name of each of its pixels.
     """
     refuse_shuffled_index(y_true, {"cluster": cluster})
     names = column(cluster, "cluster")
     if names.missing is not None:
-        names = names
-    else:
-        names = names._replace(values=by_pixel(names.values, n, pixels))
+        names = names._replace(missing=by_pixel(names.missing, n, pixels))
+    names = names._replace(values=by_pixel(names.values, n, pixels))
     if names.values.shape != (n,):
         raise InputError(
             "cluster", f"must have one entry per row ({n:,})", f"got shape {names.values.shape}"
