@@ -103,7 +103,11 @@ def _class_scores(
     z_rows, y_rows, top_rows, share_rows, limits, faults, block, n, k,
     WHOLE: tl.constexpr, B: tl.constexpr, STEPS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Probabilities of some classes in a few rows, from the largest logit of each row and its share, 0 if left out."""
+    """A tile of T classes by V rows: the probabilities, whether the class is the label, and which entries count.
+
+    A row is read with its largest logit and with its share, the probability of that logit, 1 / Σexp(z − top).
+    A share of 0 leaves the row out.
+    """
     column = tl.program_id(0) * T + tl.arange(0, T)[:, None]
     step = tl.arange(0, V)[None, :]
     row = block * V + step
@@ -114,6 +118,8 @@ def _class_scores(
     )
     p = (_power(z - _read(top_rows, row, row < n, WHOLE)) * share).to(tl.float64)
     good = keep & (share > 0)
+    # Rows with bad scores or labels have a share of 0, so the only fault left is a probability beyond
+    # the outermost edges. Bins of equal width, without STEPS, have none: they cover [0, 1].
     if STEPS > 0:
         good = _inside(p, good, good, good, limits, faults, B, STEPS)
     return p, _read(y_rows, row, row < n, WHOLE).to(tl.int32) == column, good
