@@ -365,10 +365,16 @@ def segment_sums(rows: SegmentRows) -> SliceSums:
 def _of_members(
     rows: SegmentRows, members: Members, column: Ints, code: Ints, *, centred: bool = False
 ) -> SliceSums:
-    """The sums of the rows that belong to each slice."""
+    """The sums of the rows that belong to each slice, from the membership of every row.
+
+    `column` and `code` are the conditions of each slice, as in `SliceSums`. With `centred`, the
+    spread over clusters is that around the gap of the slice.
+    """
+    # Sums are floats, also those of counts, because memberships are multiplied in one type.
     n, *sums = (members @ term.astype(np.float64) for term in (rows.rows, *_terms(rows)))
 
     def by_cluster(term: Floats) -> Any:
+        """The sums of a term over slices and clusters: a sparse matrix of shape (slices, clusters)."""
         assert rows.cluster is not None
         return sparse.vstack(members.by_cluster(term, rows.cluster)).tocsr()
 
