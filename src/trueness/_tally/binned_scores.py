@@ -90,14 +90,13 @@ def default_cells(n: float, k: int, classes: int | None, smoothness: float = 1.0
 def default_rule(cells: Cells, n: float, power: float = 0.4) -> BinRule:
     """The default cells of the l2 error of n rows.
 
-    n^power cells of equal mass are cut at the edges of n^0.4 cells of equal width.
-
-    At most twice as many distinct scores as cells, with two rows each on average, are cells of
-    their own.
+    Scores are cut into n^power cells of equal mass, and also at the edges of n^0.4 cells of equal
+    width. Each distinct score is a cell of its own if there are few of them: at most twice as many
+    as these cells, with two rows each on average.
     """
 
-    def number(power: float) -> int:  # at least five where each can hold two rows
-        return max(1, min(max(5, round(math.pow(n, power))), int(n) // 2, rules.MOST_MASS_BINS))
+    def number(exponent: float) -> int:  # at least five where each can hold two rows
+        return max(1, min(max(5, round(math.pow(n, exponent))), int(n) // 2, rules.MOST_MASS_BINS))
 
     cut = MassAndWidth(number(power), min(number(0.4), MOST_BINS))
     has_few_values = 2 * cells.size <= n and cells.size <= 2 * bin_starts(cells, cut).size

@@ -103,10 +103,10 @@ def _class_scores(
     z_rows, y_rows, top_rows, share_rows, limits, faults, block, n, k,
     WHOLE: tl.constexpr, B: tl.constexpr, STEPS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """A tile of T classes by V rows: the probabilities, whether the class is the label, and which entries count.
+    """For T classes by V rows: the probabilities, which classes are the labels, and what counts.
 
-    A row is read with its largest logit and with its share, the probability of that logit, 1 / Σexp(z − top).
-    A share of 0 leaves the row out.
+    Beside its logits, a row has the largest of them and its share, the probability of that class,
+    1 / Σexp(z − largest). A share of 0 leaves the row out.
     """
     column = tl.program_id(0) * T + tl.arange(0, T)[:, None]
     step = tl.arange(0, V)[None, :]
@@ -118,8 +118,8 @@ def _class_scores(
     )
     p = (_power(z - _read(top_rows, row, row < n, WHOLE)) * share).to(tl.float64)
     good = keep & (share > 0)
-    # Rows with bad scores or labels have a share of 0, so the only fault left is a probability beyond
-    # the outermost edges. Bins of equal width, without STEPS, have none: they cover [0, 1].
+    # Rows with bad scores or labels have a share of 0, so the only fault that is left to count is a
+    # probability beyond the outermost edges. Bins of equal width, without STEPS, cover [0, 1].
     if STEPS > 0:
         good = _inside(p, good, good, good, limits, faults, B, STEPS)
     return p, _read(y_rows, row, row < n, WHOLE).to(tl.int32) == column, good

@@ -374,7 +374,7 @@ def _of_members(
     n, *sums = (members @ term.astype(np.float64) for term in (rows.rows, *_terms(rows)))
 
     def by_cluster(term: Floats) -> Any:
-        """The sums of a term over slices and clusters: a sparse matrix of shape (slices, clusters)."""
+        """The sums of a term in a sparse matrix of shape (slices, clusters)."""
         assert rows.cluster is not None
         return sparse.vstack(members.by_cluster(term, rows.cluster)).tocsr()
 
