@@ -161,12 +161,12 @@ def bins_in_words(rule: BinRule, filled: int) -> str:
 
 
 def near_ties(scores: BinnedScores, angle: float) -> BinnedScores:
-    """Join the entries of a bin whose angles arcsin √p fall into the same step.
+    """The entries joined within each bin where their angles arcsin √p fall into the same step.
 
-    Their score is their mean.
-
-    In that angle, a step is the same fraction of a label's standard deviation everywhere.
+    A joined entry has the mean of the scores and the sum of the rows; `angle` is the width of a
+    step. In that angle, a step is the same fraction of a label's standard deviation everywhere.
     """
+    # Scores of one column in ascending order need no sorting.
     if scores.k == 1 and (scores.z[1:] >= scores.z[:-1]).all():
         start = np.union1d(scores.first, _where_steps_begin(scores.z[:, 0], angle))
         return _joined(scores, start, np.searchsorted(start, scores.first))

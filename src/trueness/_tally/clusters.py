@@ -107,7 +107,7 @@ def warn_few_clusters(cluster: Ints, weight: Floats | None, what: str = "cluster
 
 
 def mix_bits(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Other 64-bit integers, of which each bit depends on all bits."""
+    """A hash of each 64-bit integer: every bit of it depends on all bits of the integer."""
     for shift, factor in (
         (30, 0xBF58476D1CE4E5B9),
         (27, 0x94D049BB133111EB),

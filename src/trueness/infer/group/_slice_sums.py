@@ -262,7 +262,11 @@ class _Crossing(NamedTuple):
 
 
 def _crossing(rows: SegmentRows, columns: list[_Frequent], fewest: int) -> _Crossing:
-    """Every combination of the frequent values of some columns, and which of them are slices."""
+    """Every combination of the frequent values of some columns, and which of them are slices.
+
+    A slice has at least `fewest` rows.
+    """
+    # The last code of a column stands for all values that are not frequent.
     sizes = [column.value.size + 1 for column in columns]
     # The values of a row as digits of one number; cells are the numbers there may be.
     code = columns[0].code.astype(np.int64)
