@@ -8,6 +8,7 @@ import pytest
 from scipy.special import ndtr
 
 import trueness as tn
+from trueness.errors import InputError
 
 RNG = np.random.default_rng(7)
 P = RNG.random((400, 3))
@@ -225,6 +226,30 @@ def test_each_image_is_a_cluster_unless_others_are_named(ask):
         ).to_dict()
     )
     assert "images" not in str(by_patient.to_dict())
+
+
+@pytest.mark.parametrize("as_names", [np.ma.array, lambda names: pd.Series(names, dtype="Int64")])
+def test_names_of_images_in_a_masked_array_are_those_of_their_pixels(as_names):
+    patients = np.arange(12) // 2
+    named = tn.calibration_test(
+        LABELS, SCORES, ignore_index=255, seed=3, cluster=as_names(patients)
+    )
+    plain = tn.calibration_test(LABELS, SCORES, ignore_index=255, seed=3, cluster=patients)
+    assert named.to_dict() == plain.to_dict()
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        np.ma.array(np.arange(12), mask=np.arange(12) == 1),
+        pd.Series([0, None, *range(2, 12)], dtype="Int64"),
+        [0, None, *range(2, 12)],
+    ],
+)
+def test_a_missing_name_of_an_image_is_missing_for_its_pixels(names):
+    demand = r"`cluster` must not have missing values; 15 of 180 rows have one, the first at row 15"
+    with pytest.raises(InputError, match=demand):
+        tn.calibration_test(np.where(LABELS == 255, 0, LABELS), SCORES, cluster=names)
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.errors.FewClustersWarning")

@@ -218,12 +218,12 @@ class _Search:
     """
 
     def __init__(self, start: float) -> None:
-        self.at = math.log(start)
-        self.slope = -1.25
-        self.low = -math.inf
+        self.at = math.log(start)  # the log of the present width
+        self.slope = -1.25  # of the excess; at first, halfway between bias and noise
+        self.low = -math.inf  # the root lies between `low` and `high`, which are logs of widths
         self.high = math.inf
         self.before = self.last = math.nan  # the place and the excess of the step before
-        self.value = 0.0
+        self.value = 0.0  # the last integral
         self.ended = False
 
     @property

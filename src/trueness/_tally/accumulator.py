@@ -309,14 +309,12 @@ class Accumulator:
     def _waiting_with(
         self, sample: Sample, groups: list[tuple[Group, Ints]], clusters: RowClusters | None
     ) -> WaitingRows | None:
-        """The rows that wait, with those of a batch.
+        """The rows that wait, with those of a batch; None if the batch is to be added at once.
 
-        None if its groups and buckets are added one by one.
+        A batch has few rows for each of many groups or buckets. To add a sketch for each costs more
+        than to sort the rows of all batches once, so they wait until the sums are needed.
         """
-        n_places = len(groups) * (self.buckets or 1)
-        if self.bins != "sketch" or sample.w is not None or sample.p.ndim > 1:
-            return None
-        if n_places == 1 or not 0 < sample.n < n_places * FEW_ROWS:
+        if not self._gains_by_waiting(sample, len(groups)):
             return None
         waiting = self._waiting
         if waiting is None:
@@ -331,6 +329,13 @@ class Accumulator:
             return waiting.plus(sample, groups, clusters)
         except InputError:  # which is raised again, with more about it, for the group or the bucket
             return None
+
+    def _gains_by_waiting(self, sample: Sample, n_groups: int) -> bool:
+        """Whether unweighted binary rows are few for each of several groups or buckets."""
+        n_places = n_groups * (self.buckets or 1)
+        if self.bins != "sketch" or sample.w is not None or sample.p.ndim > 1:
+            return False
+        return n_places > 1 and 0 < sample.n < n_places * FEW_ROWS
 
     def _pieces(
         self,

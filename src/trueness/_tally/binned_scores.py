@@ -90,14 +90,13 @@ def default_cells(n: float, k: int, classes: int | None, smoothness: float = 1.0
 def default_rule(cells: Cells, n: float, power: float = 0.4) -> BinRule:
     """The default cells of the l2 error of n rows.
 
-    n^power cells of equal mass are cut at the edges of n^0.4 cells of equal width.
-
-    At most twice as many distinct scores as cells, with two rows each on average, are cells of
-    their own.
+    Scores are cut into n^power cells of equal mass, and also at the edges of n^0.4 cells of equal
+    width. Each distinct score is a cell of its own if there are few of them: at most twice as many
+    as these cells, with two rows each on average.
     """
 
-    def number(power: float) -> int:  # at least five where each can hold two rows
-        return max(1, min(max(5, round(math.pow(n, power))), int(n) // 2, rules.MOST_MASS_BINS))
+    def number(exponent: float) -> int:  # at least five where each can hold two rows
+        return max(1, min(max(5, round(math.pow(n, exponent))), int(n) // 2, rules.MOST_MASS_BINS))
 
     cut = MassAndWidth(number(power), min(number(0.4), MOST_BINS))
     has_few_values = 2 * cells.size <= n and cells.size <= 2 * bin_starts(cells, cut).size
@@ -162,12 +161,12 @@ def bins_in_words(rule: BinRule, filled: int) -> str:
 
 
 def near_ties(scores: BinnedScores, angle: float) -> BinnedScores:
-    """Join the entries of a bin whose angles arcsin √p fall into the same step.
+    """The entries joined within each bin where their angles arcsin √p fall into the same step.
 
-    Their score is their mean.
-
-    In that angle, a step is the same fraction of a label's standard deviation everywhere.
+    A joined entry has the mean of the scores and the sum of the rows; `angle` is the width of a
+    step. In that angle, a step is the same fraction of a label's standard deviation everywhere.
     """
+    # Scores of one column in ascending order need no sorting.
     if scores.k == 1 and (scores.z[1:] >= scores.z[:-1]).all():
         start = np.union1d(scores.first, _where_steps_begin(scores.z[:, 0], angle))
         return _joined(scores, start, np.searchsorted(start, scores.first))

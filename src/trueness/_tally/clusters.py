@@ -107,7 +107,7 @@ def warn_few_clusters(cluster: Ints, weight: Floats | None, what: str = "cluster
 
 
 def mix_bits(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Other 64-bit integers, of which each bit depends on all bits."""
+    """A hash of each 64-bit integer: every bit of it depends on all bits of the integer."""
     for shift, factor in (
         (30, 0xBF58476D1CE4E5B9),
         (27, 0x94D049BB133111EB),
@@ -182,16 +182,15 @@ def codes_by_content(top: Sample, cluster: Ints) -> Ints:
 
 
 def cluster_column(y_true: Any, cluster: Any, n: int, pixels: int = 0) -> Column:
-    """The cluster names, one per row or, if images have `pixels`, per image.
+    """The cluster name of each of `n` rows, and which are missing.
 
-    And which of them are missing.
+    If images have `pixels`, one name per image is the name of each of its pixels.
     """
     refuse_shuffled_index(y_true, {"cluster": cluster})
     names = column(cluster, "cluster")
     if names.missing is not None:
-        names = names
-    else:
-        names = names._replace(values=by_pixel(names.values, n, pixels))
+        names = names._replace(missing=by_pixel(names.missing, n, pixels))
+    names = names._replace(values=by_pixel(names.values, n, pixels))
     if names.values.shape != (n,):
         raise InputError(
             "cluster", f"must have one entry per row ({n:,})", f"got shape {names.values.shape}"

@@ -205,7 +205,10 @@ def _form(sample: Sample) -> str:
 
 
 def _complete_rows(samples: Mapping[str, Sample], names: Column | None, n: int) -> Bools:
-    """Whether each row has all values, in all models."""
+    """Whether each of `n` rows has all values in all models, and a cluster name if there are any.
+
+    At least one row must.
+    """
     kept = np.ones(n, dtype=bool)
     for sample in samples.values():
         if sample.rows is not None:

@@ -84,6 +84,10 @@ def _weighted(sample: Sample, edges: Floats, uniform: bool) -> Bins:
 
 
 def _equal_mass(sample: Sample, rule: EqualMass, moments: bool) -> Bins:
+    """The sums of bins of equal mass, of unweighted rows.
+
+    Bins that ties leave empty are omitted. An edge lies midway between the scores beside it.
+    """
     p, y = native_rows(sample)
     status, _, low, high, table = _kernels.mass_sums(p, y, rule.ranks(p.size), moments=moments)
     if status:

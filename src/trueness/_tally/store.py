@@ -320,13 +320,13 @@ def _with_columns(header: Fields, data: memoryview) -> Fields:
         )
 
     def take(fields: Fields) -> Fields:
+        """A part with its columns in place of their lengths, cut off the front of the streams."""
         columns = dict(fields)
         for name, (dtype, _) in _types(form, fields).items():
             n = fields[name]
-            columns[name], streams[name + dtype] = (
-                streams[name + dtype][:n],
-                streams[name + dtype][n:],
-            )
+            stream = streams[name + dtype]
+            columns[name] = stream[:n]
+            streams[name + dtype] = stream[n:]
         return columns
 
     return _with_parts(header, take)

@@ -130,7 +130,14 @@ def _refuse_crossings(q: Floats, levels: Floats) -> None:
 
 
 def _events(y: Floats, q: Floats, levels: Floats, seed: int) -> tuple[Bools, tuple[str, ...]]:
-    """Whether each outcome is at most each quantile, where equal ones are drawn to one side."""
+    """Whether each outcome is at most each quantile, of shape (n, L), and a note if any is equal.
+
+    An outcome that equals its quantile may count on either side. At each level, a share of the
+    equal ones counts as at most the quantile: the share that takes all outcomes from `below` to
+    the place between `below` and `upto` where differences between successive levels are nearest to
+    the stated ones. One random number per row decides for all levels. In the end, rows are made
+    monotone over the levels.
+    """
     at_most = y[:, np.newaxis] <= q
     equal = y[:, np.newaxis] == q
     rows = int(equal.any(axis=1).sum())

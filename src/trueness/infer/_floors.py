@@ -296,7 +296,12 @@ def _drawn_values(
     workers: int,
     report: Callable[[int, int], None] | None,
 ) -> dict[str, Floats]:
-    """Functions of a tally, all of the same sets of labels."""
+    """The values of each question's function, one for each drawn set of labels.
+
+    All functions are computed of the same sets. A function that is not defined for the tally has no
+    values, and none has any if labels cannot be redrawn. `report` gets the draws that are done, and
+    all of them.
+    """
     tally = evidence.tally
     if tally is not None and tally.kind == "classwise" and evidence.rows is None:
         return {

@@ -417,8 +417,6 @@ def domain(formula: Map) -> tuple[float, float]:
         part = part.columns[0]
     elif isinstance(part, Softmax):
         part = part.logs
-    else:
-        part = part
     largest = getattr(part, "largest", LARGEST_LOGIT)
     if getattr(part, "from_logits", False):
         return (-largest, largest)

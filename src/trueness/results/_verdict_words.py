@@ -276,7 +276,11 @@ def questions(v: Judged) -> str:
 
 
 def _grounds(v: Judged) -> list[str]:
-    """Strength and p-value, the kinds of error, and the power if nothing was found."""
+    """Phrases for the test and its p-value, the kinds of error, and the power if nothing was found.
+
+    Some headlines rest on something else, and then on that alone: bands, labels, the size of the
+    error without a test, too few clusters, or labels that are too good.
+    """
     if v.statement is not None and v.statement.is_banded:
         grounds: list[str] = v.statement.certainty(v)
         return grounds
@@ -290,14 +294,7 @@ def _grounds(v: Judged) -> list[str]:
             f"the {v.n:,} rows fall into {v.clusters} clusters, and a cluster counts like one row"
         )
         return [rows, f"no test of {v.clusters} clusters can reach {level_percent(v.alpha)}"]
-    flagged = bool(v.flags)
-    of_rows = ""
-    if v.segmented and (v.rejected or not flagged):
-        of_rows += " of all rows"
-    if v.top_label:
-        of_rows += " of the top label"
-    if v.clustered:
-        of_rows += ", clusters taken into account"
+    of_rows = _tested_rows(v)
     if v.code == "too-good":
         assert test is not None
         assert test.too_good is not None
@@ -312,7 +309,7 @@ def _grounds(v: Judged) -> list[str]:
             "labels and predictions differ no more than chance allows "
             f"({test.pvalue_in_words}, {by})"
         )
-        if flagged:
+        if v.flags:
             within = f"over all rows, {within}"
         shown = test.pvalue_in_words if test.is_open else ""
         parts.append(strength(test.pvalue, by, shown) if v.rejected else within)
@@ -327,6 +324,18 @@ def _grounds(v: Judged) -> list[str]:
     if v.statement is not None and v.statement.censored:
         parts.append(f"of {v.statement.n_input:,} rows, {v.statement.censored}")
     return parts
+
+
+def _tested_rows(v: Judged) -> str:
+    """Which rows the test is of, in words that follow its name: " of all rows of the top label"."""
+    words = ""
+    if v.segmented and (v.rejected or not v.flags):
+        words += " of all rows"
+    if v.top_label:
+        words += " of the top label"
+    if v.clustered:
+        words += ", clusters taken into account"
+    return words
 
 
 def _prior_shift_in_words(v: Judged) -> list[str]:

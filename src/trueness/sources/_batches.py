@@ -368,15 +368,20 @@ class _Sums:
         return total
 
     def _with_clusters(self, totals: dict[int, Any], keys: RowKeys) -> dict[Group, Any]:
-        """The sums of each group, from those of its buckets."""
-        number = self.question.buckets
-        largest = keys.largest().tolist()
+        """The sums of each group, by its key, from those of its buckets.
+
+        `totals` has the sums by place, which is the number of the group times the number of
+        buckets, plus the bucket. Buckets without rows are not in it, and groups without rows not in
+        the result.
+        """
+        n_buckets = self.question.buckets
+        largest_clusters = keys.largest().tolist()
         sums = {}
         for group, key in keys.groups():
-            first = group * number
-            of_buckets = {i: totals[first + i] for i in range(number) if first + i in totals}
+            first = group * n_buckets
+            of_buckets = {i: totals[first + i] for i in range(n_buckets) if first + i in totals}
             if of_buckets:
-                sums[key] = together(of_buckets, largest[group], number)
+                sums[key] = together(of_buckets, largest_clusters[group], n_buckets)
         return sums
 
     def _binned(self, place: int) -> Binned:

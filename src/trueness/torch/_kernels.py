@@ -103,7 +103,11 @@ def _class_scores(
     z_rows, y_rows, top_rows, share_rows, limits, faults, block, n, k,
     WHOLE: tl.constexpr, B: tl.constexpr, STEPS: tl.constexpr, T: tl.constexpr, V: tl.constexpr,
 ):  # fmt: skip
-    """Probabilities of some classes in a few rows, from the largest logit of each row and its share, 0 if left out."""
+    """For T classes by V rows: the probabilities, which classes are the labels, and what counts.
+
+    Beside its logits, a row has the largest of them and its share, the probability of that class,
+    1 / Σexp(z − largest). A share of 0 leaves the row out.
+    """
     column = tl.program_id(0) * T + tl.arange(0, T)[:, None]
     step = tl.arange(0, V)[None, :]
     row = block * V + step
@@ -114,6 +118,8 @@ def _class_scores(
     )
     p = (_power(z - _read(top_rows, row, row < n, WHOLE)) * share).to(tl.float64)
     good = keep & (share > 0)
+    # Rows with bad scores or labels have a share of 0, so the only fault that is left to count is a
+    # probability beyond the outermost edges. Bins of equal width, without STEPS, cover [0, 1].
     if STEPS > 0:
         good = _inside(p, good, good, good, limits, faults, B, STEPS)
     return p, _read(y_rows, row, row < n, WHOLE).to(tl.int32) == column, good

@@ -172,7 +172,11 @@ def _spline_root(curve: SplineCurve, rows: ClusteredRows | None) -> Floats:
 
 
 def _loess_root(curve: LoessCurve, rows: ClusteredRows | None) -> Floats:
-    """A square root of the covariance of heights and slopes at the vertices."""
+    """A square root of the covariance of heights and slopes at the vertices.
+
+    These are linear in the labels, by `operator`. Independent labels of one score have the variance
+    q(1 − q) at the height q of the curve; with `rows`, residuals are summed over clusters.
+    """
     cells = curve.cells
     smoother = curve.smoother
     assert smoother is not None

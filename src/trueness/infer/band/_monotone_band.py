@@ -58,6 +58,10 @@ class BandRuns:
     """The groups of rows and their runs: everything about the band but its level."""
 
     def __init__(self, cells: Cells) -> None:
+        """Group the rows of cells, whose weights count rows, and sum them in dyadic runs of groups.
+
+        Each score is a group if there are few; otherwise groups have equal mass.
+        """
         filled = cells.weight > 0
         if not filled.all():
             cells = Cells(
@@ -85,6 +89,7 @@ class BandRuns:
         self._last_but_one = np.where(last > first + 1, x[last - 1], 0.0)
         size = np.add.reduceat(weight, first)
         hits = np.add.reduceat(events, first)
+        # Shares of all rows: those with the first score of a group, and those with any other.
         first_size = weight[first]
         self._share = (
             np.where(self._several, first_size, size) / self.n,

@@ -52,6 +52,8 @@ from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, WeightType
 
 Method: TypeAlias = Literal["auto", "influence", "bootstrap"]
 _WITH_INFLUENCES = ("squared_ece", "brier", "log_loss")
+# These are not functions with preset bins: `_squared_error` estimates them from residuals, in the
+# cells that `bins` cuts or, without `bins`, in default ones.
 _IN_CELLS = ("squared_ece", "l2")
 
 
@@ -405,7 +407,10 @@ def _named_models(models: Any) -> Mapping[str, Any]:
 
 
 def _catalogued(measure: Any, bins: BinsLike | None) -> Measure:
-    """The measure in the catalogue, in these bins; a function of the user has no key."""
+    """The measure in the catalogue, with `bins` as its preset; a function of the user has no key.
+
+    Bins are an error for a measure without bins.
+    """
     entry = _function_entry(measure) if callable(measure) else _named_entry(measure)
     if bins is None or entry.key in _IN_CELLS:
         return entry

@@ -311,10 +311,15 @@ def _scales(all_rows: Floats, prevalence: float | None) -> tuple[float, float]:
 def _covariance(
     count: Floats, odds: Floats, a: float, b: float, all_rows: Floats, prevalence: float | None
 ) -> Floats:
-    """Covariances of the values at all thresholds.
+    """Covariances of the values at all thresholds, of shape (thresholds, thresholds).
 
-    Counts fall, or rise, with the threshold: rows beyond the farther threshold count at both.
+    The value at a threshold is a · events − b · odds · non-events, of the rows that are accepted
+    there, or of those that are missed. `count` holds these two numbers in rows, a column per
+    threshold, `all_rows` those of the whole sample; `a` and `b` are the `_scales`. Without
+    `prevalence` all rows are one sample. With it, events and non-events were sampled separately:
+    their numbers are fixed, and each varies around its own mean.
     """
+    # Counts fall, or rise, with the threshold: rows beyond the farther threshold count at both.
     shared = [np.minimum(v[:, np.newaxis], v) for v in count]
     products = np.outer(odds, odds)
     events = a**2 * shared[0]

@@ -100,7 +100,10 @@ def joint_tests(rows: SegmentRows, draws: int, seed: int) -> SegmentTests:
 def _statistics(
     rows: SegmentRows, draws: int, *, fitted: bool = False
 ) -> "tuple[_LabelStatistics, bool]":
-    """The statistics of labels, and whether near ties are drawn together."""
+    """The statistics of labels of these rows, and whether near ties are drawn together.
+
+    They are if `draws` of one label per distinct score would be too many labels.
+    """
     pooled = rows.pooled()
     joined = pooled.size * draws > _MOST_LABELS
     if joined:

@@ -266,10 +266,12 @@ def worst_class(classes: Iterable[ClassRow] | None) -> ClassRow | None:
 
 
 def _pvalue(problem: Evidence, draws: int | None, seed: int) -> float | None:
-    """The omnibus test; without `draws`, the Kolmogorov–Smirnov test. None if neither is possible.
+    """The p-value of calibration of one class; None if no test is possible.
 
-    Where the latter would redraw labels for a rare class, the number of its events is tested: draws
-    could not survive the correction for all classes.
+    With `draws`, and for dependent rows always, it is that of the omnibus test by drawn labels.
+    Otherwise it is that of the Kolmogorov–Smirnov test, whose limiting distribution needs no draws.
+    For a rare class this test would draw labels too, and a p-value from draws is never small enough
+    for the correction for all classes: there the number of events is tested.
     """
     try:
         if draws is not None or problem.dependent:

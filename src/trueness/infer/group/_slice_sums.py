@@ -262,7 +262,11 @@ class _Crossing(NamedTuple):
 
 
 def _crossing(rows: SegmentRows, columns: list[_Frequent], fewest: int) -> _Crossing:
-    """Every combination of the frequent values of some columns, and which of them are slices."""
+    """Every combination of the frequent values of some columns, and which of them are slices.
+
+    A slice has at least `fewest` rows.
+    """
+    # The last code of a column stands for all values that are not frequent.
     sizes = [column.value.size + 1 for column in columns]
     # The values of a row as digits of one number; cells are the numbers there may be.
     code = columns[0].code.astype(np.int64)
@@ -365,10 +369,16 @@ def segment_sums(rows: SegmentRows) -> SliceSums:
 def _of_members(
     rows: SegmentRows, members: Members, column: Ints, code: Ints, *, centred: bool = False
 ) -> SliceSums:
-    """The sums of the rows that belong to each slice."""
+    """The sums of the rows that belong to each slice, from the membership of every row.
+
+    `column` and `code` are the conditions of each slice, as in `SliceSums`. With `centred`, the
+    spread over clusters is that around the gap of the slice.
+    """
+    # Sums are floats, also those of counts, because memberships are multiplied in one type.
     n, *sums = (members @ term.astype(np.float64) for term in (rows.rows, *_terms(rows)))
 
     def by_cluster(term: Floats) -> Any:
+        """The sums of a term in a sparse matrix of shape (slices, clusters)."""
         assert rows.cluster is not None
         return sparse.vstack(members.by_cluster(term, rows.cluster)).tocsr()
 

@@ -374,41 +374,60 @@ class Redraw:
                 yield tuple(part.with_hits(hits[:, draw]) for part, hits in pairs)
 
     def _of_rows(self, resamples: int, seed: int) -> Iterator[tuple[Cells, ...]]:
-        """One class per row: the columns of a row depend on each other."""
+        """The cells of every class with drawn events, for each set of labels.
+
+        One class is drawn per row, from its scores: the columns of a row depend on each other.
+        """
         sample = self.sample
-        tally = self.tally
         assert sample is not None
         P = np.asarray(sample.p, dtype=np.float64)
         w = sample.w
         if w is not None:
             P = P[w > 0]
             w = w[w > 0]
-        rows, columns = order_by_content(P, w if self.importance else None)
-        if w is not None:
-            w = w[rows]
-            if not self.importance:
-                rows = np.repeat(rows, w.astype(np.int64))
-                w = None
-        bounds = np.cumsum([0] + [part.size for part in tally.parts])
-        of_columns = zip(tally.parts, P.T, strict=True)
+        rows, columns, w = self._by_content(P, w)
+        of_columns = zip(self.tally.parts, P.T, strict=True)
         cell = np.stack([np.searchsorted(part.score, p) for part, p in of_columns], axis=1)
-        reached = np.cumsum(P[:, columns], axis=1)[rows]
-        reached /= reached[:, -1:]
+        cumulative = np.cumsum(P[:, columns], axis=1)[rows]
+        cumulative /= cumulative[:, -1:]
         rng = stream(seed, "labels")
         for _ in range(resamples):
-            drawn = columns[draw_classes(reached, rng.random((rows.size, 1)))[:, 0]]
+            drawn = columns[draw_classes(cumulative, rng.random((rows.size, 1)))[:, 0]]
+            place = cell[rows, drawn]
             if w is None:
-                counts = np.bincount(cell[rows, drawn] + bounds[drawn], minlength=bounds[-1])
-                pairs = zip(tally.parts, np.split(counts, bounds[1:-1]), strict=True)
-                yield tuple(
-                    Cells(part.score, part.count, part.weight, events) for part, events in pairs
-                )
-                continue
-            parts = []
-            for k, part in enumerate(tally.parts):
-                is_event = drawn == k
-                parts.append(_with_events(part, cell[rows[is_event], k], w[is_event]))
-            yield tuple(parts)
+                yield self._with_counts(drawn, place)
+            else:
+                yield self._with_weights(drawn, place, w)
+
+    def _by_content(self, P: Floats, w: Floats | None) -> tuple[Ints, Ints, Floats | None]:
+        """The rows that get a label each, the order of the columns, and importance weights, if any.
+
+        Random numbers go to rows and columns in an order that depends on the scores alone: labels
+        for a seed must not depend on the order of the input. A row of frequency weight 2 gets two
+        labels.
+        """
+        rows, columns = order_by_content(P, w if self.importance else None)
+        if w is None:
+            return rows, columns, None
+        if self.importance:
+            return rows, columns, w[rows]
+        return np.repeat(rows, w[rows].astype(np.int64)), columns, None
+
+    def _with_counts(self, drawn: Ints, place: Ints) -> tuple[Cells, ...]:
+        """The cells with one event per row, in the drawn class, at this place among its cells."""
+        parts = self.tally.parts
+        bounds = np.cumsum([0] + [part.size for part in parts])
+        counts = np.bincount(place + bounds[drawn], minlength=bounds[-1])
+        pairs = zip(parts, np.split(counts, bounds[1:-1]), strict=True)
+        return tuple(Cells(part.score, part.count, part.weight, events) for part, events in pairs)
+
+    def _with_weights(self, drawn: Ints, place: Ints, w: Floats) -> tuple[Cells, ...]:
+        """The same with events of weight `w`."""
+        parts = []
+        for k, part in enumerate(self.tally.parts):
+            is_event = drawn == k
+            parts.append(_with_events(part, place[is_event], w[is_event]))
+        return tuple(parts)
 
 
 def hits_of_parts(
@@ -525,18 +544,18 @@ def _with_events(cells: Cells, place: Ints, w: Floats) -> Cells:
     return Cells(cells.score, cells.count, cells.weight, events, cells.squares, squares)
 
 
-def draw_classes(reached: Floats, chance: Floats) -> Ints:
+def draw_classes(cumulative: Floats, chance: Floats) -> Ints:
     """The class at each of some random numbers, of shape (rows, draws).
 
     It is found by bisection of the cumulative scores; K stands for none of the K classes.
     """
-    classes = reached.shape[1]
+    classes = cumulative.shape[1]
     low = np.zeros(chance.shape, dtype=np.int64)
     high = np.full(chance.shape, classes)
-    rows = np.arange(len(reached))[:, np.newaxis]
+    rows = np.arange(len(cumulative))[:, np.newaxis]
     for _ in range(classes.bit_length()):
         middle = (low + high) // 2
-        beyond = reached[rows, np.minimum(middle, classes - 1)] <= chance
+        beyond = cumulative[rows, np.minimum(middle, classes - 1)] <= chance
         undecided = low < high
         low = np.where(undecided & beyond, middle + 1, low)
         high = np.where(undecided & ~beyond, middle, high)

@@ -183,16 +183,20 @@ def _crossed(rows: _Rows, judge: Floats | None, groups: int) -> Ints:
 
 
 def _joined(room: Ints) -> Ints:
-    """The number of the stratum of each group of scores, so that each has room for two labels."""
+    """The number of the stratum of each group of scores, so that each has room for two labels.
+
+    `room` is the number of rows without a label in each group. A stratum takes groups from left to
+    right until it has room; the last takes what is left if that alone has too little.
+    """
     code = np.zeros(room.size, np.int64)
-    current = 0
-    reached = 0
+    stratum = 0
+    room_in_stratum = 0
     for i, rows in enumerate(room.tolist()):
-        if reached >= _FEWEST and room[i:].sum() >= _FEWEST:
-            current += 1
-            reached = 0
-        code[i] = current
-        reached += rows
+        if room_in_stratum >= _FEWEST and room[i:].sum() >= _FEWEST:
+            stratum += 1
+            room_in_stratum = 0
+        code[i] = stratum
+        room_in_stratum += rows
     return code
 
 

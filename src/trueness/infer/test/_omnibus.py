@@ -191,25 +191,26 @@ def _proven_bound(cells: Cells, statistics: Statistics) -> float:
 def power_function(
     cells: Cells, alpha: float, *, null_draws: int = 999, seed: int
 ) -> Callable[..., float]:
-    """The power of the test as a function of the true probabilities.
+    """The power of the test of these cells at `alpha`, as a function of the true probabilities.
 
-    Its second argument is the number of sets of labels that are drawn from these probabilities.
-    Labels of all alternatives are ranked among the same `null_draws` sets of labels drawn from the
-    scores.
+    The function takes the probabilities, one per score, and the number of sets of labels that are
+    drawn from them; it gives the share of these sets that the test rejects. Labels of all
+    alternatives are compared with the same `null_draws` sets of labels drawn from the scores.
     """
     statistics = Statistics(cells)
-    labels = stream(seed, "labels")
-    null = statistics.drawn(null_draws, labels)
+    rng = stream(seed, "labels")
+    null = statistics.drawn(null_draws, rng)
     of_null = evidence(null, null)
 
     def combined(values: Floats) -> Floats:
+        """The statistic of each set of labels, from the p-values of its parts."""
         pairs = zip(evidence(values, null), of_null, strict=True)
         return combination(-np.log([ranks(v, among) for v, among in pairs]), statistics.weights)
 
     combined_null = combined(null)
 
     def power(alternative: Floats, draws: int = 199) -> float:
-        drawn = statistics.drawn(draws, labels, statistics.mean_of_entries(cells, alternative))
+        drawn = statistics.drawn(draws, rng, statistics.mean_of_entries(cells, alternative))
         return float(np.mean(ranks(combined(drawn), combined_null) <= alpha))
 
     return power

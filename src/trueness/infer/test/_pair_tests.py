@@ -242,6 +242,8 @@ def adaptive_t_cal(cells: Cells, options: Options) -> Outcome:
 def _partitions(cells: Cells, levels: int) -> tuple[list[int], list[Ints]]:
     """Bins of width 2⁻ᵇ for b = 1, …, as long as some bin has two rows; equal ones once.
 
+    The first list holds b, the second the first cell of each bin that has rows.
+
     The omitted partitions change no result: without two rows in a bin, T is 0 for any labels and
     its p-value is 1, and equal partitions have equal p-values.
     """

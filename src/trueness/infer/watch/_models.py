@@ -150,13 +150,9 @@ class ModelWatch:
         pos_label : optional
             The label that a vector of scores predicts, if labels are not 0/1.
         sample_weight : array-like of shape (n,), optional
-            Frequencies or sampling weights (`weight_type`); a weight of 0 leaves the row out.
-            Weights are refused here.
+            Refused: every row counts once.
         weight_type : {'auto', 'frequency', 'importance'}, default 'auto'
-            What the weights mean. 'frequency': whole numbers that count rows (a weight of 2 is two
-            rows). 'importance': sampling weights in any unit; each row counts once. 'auto' takes
-            whole numbers as frequencies, with a warning in functions that infer, and other weights
-            as importance.
+            Has no effect, since weights are refused.
         missing : {'raise', 'drop'}, default 'raise'
             What to do with rows that have a missing value: raise an error, or drop them with a
             warning.
