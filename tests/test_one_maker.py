@@ -1134,7 +1134,6 @@ LEFT_OUT = (
         "the page numbers clusters by their content, so that their order does not matter; clusters of one size are "
         "dealt into folds by number",
     ),
-    Leaves("page", "rows", "segments.notes", "the advice of a map is added by the page"),
     Leaves("trueness segments", "rows", "notes", "the advice of a map is added by the command"),
     Leaves(
         "estimate",
