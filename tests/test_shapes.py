@@ -252,6 +252,15 @@ def test_a_missing_name_of_an_image_is_missing_for_its_pixels(names):
         tn.calibration_test(np.where(LABELS == 255, 0, LABELS), SCORES, cluster=names)
 
 
+def test_ignore_index_drops_no_row_for_a_missing_cluster():
+    y, p = np.array([0, 1, 0, 1, 255, 0]), np.full((6, 2), 0.5)
+    demand = r"`cluster` must not have missing values; 1 of 6 rows has one, the first at row 3"
+    with pytest.raises(InputError, match=demand):
+        tn.estimate("brier", y, p, ignore_index=255, cluster=[1, 2, 3, None, 4, 5])
+    ignored = tn.estimate("brier", y, p, ignore_index=255, cluster=[1, 2, 3, 4, None, 5])
+    assert ignored.n == 5
+
+
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.errors.FewClustersWarning")
 
 

@@ -216,13 +216,14 @@ def _where_steps_begin(z: Floats, angle: float) -> Ints:
 
 
 def of_matrix(sample: Sample, k: int, bins: int | None, smoothness: float = 1.0) -> BinnedScores:
-    """The k largest scores of each row in cubes.
+    """The rows of a matrix in bins of their k largest scores, or of all scores.
 
-    All of them, in class order, in simplices of equal volume.
+    The k largest are binned in cubes, the largest first and, of equal ones, the smallest class
+    first. All scores, in class order, are binned in simplices of equal volume. `bins` is the number
+    of cells per axis; by default it follows from the rows and the `smoothness` of the error.
 
     Time is O(n log n) for each of the k scores and memory O(n) scores, whatever the number of
-    cells: only occupied cells are ever seen. Equal scores among the k largest: the smallest class
-    first.
+    cells: only occupied cells are ever seen.
     """
     if sample.p.ndim == 1:
         remedy = Remedy(

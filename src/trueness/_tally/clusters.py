@@ -118,14 +118,13 @@ def mix_bits(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def order_by_content(P: NDArray[Any], w: Floats | None = None) -> tuple[Ints, Ints]:
-    """The rows and the columns of a matrix in an order that ignores theirs.
+    """The rows and the columns of a matrix in an order that depends on their content alone.
 
-    Rows or columns of equal content keep it.
-
-    Each is ordered by a sum of mixed bits: of the rows without regard to columns, of the columns
-    with these, of the rows with those of the columns. Of weights of the rows, the order counts, not
-    the unit. Digits after the twelfth decide between equals only: the same scores may have been
-    computed in two ways.
+    Keys are sums of hashes. Rows first get keys that ignore the order of columns; columns are
+    ordered by keys from the scores and those of the rows, and then rows by keys from the scores and
+    those of the columns. Weights `w` of the rows enter by rank, since their unit must not matter.
+    Digits after the twelfth only break ties: the same scores may have been computed in two ways.
+    Rows or columns of equal content keep their order.
     """
     heavy: Any = 0
     if w is not None:

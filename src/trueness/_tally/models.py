@@ -76,8 +76,10 @@ def read_models(
     elif first.pixels:
         names = Column(np.arange(n) // first.pixels)
     position: Ints | None = None
-    if options.get("missing") == "drop" or first.dropped:
-        kept = _complete_rows(samples, names, n)
+    drops_missing = options.get("missing") == "drop"
+    if drops_missing or first.dropped:
+        # Rows may also be left out by `ignore_index`; a missing name of any other is an error then.
+        kept = _complete_rows(samples, names if drops_missing else None, n)
         position = np.flatnonzero(kept)
         samples = {
             k: sample if position.size == sample.n else _at(sample, kept, n)

@@ -253,7 +253,7 @@ def _spread_places(size: int, count: int, ends: int) -> Ints:
 
 
 def _smooth_curves(cells: Cells, bandwidth: float, resamples: int, seed: int) -> _Curves:
-    """Kernel means of all sets of labels, at the places of the curve that is drawn."""
+    """Kernel means of the observed and of all drawn labels, at the places of the curve."""
     means = KernelMeans(cells.score, cells.weight, bandwidth, PLACES)
     near = rows_near(means.place, cells.score, bandwidth)
     if cells.size > _MANY // 2:

@@ -81,7 +81,10 @@ def resampled_tally(sample: Sample, kind: Kind) -> Callable[[Ints], Tally]:
 
 
 def _resampled_cells(part: Sample) -> Callable[[Ints], Cells]:
-    """The cells of a resample; the weights of the part are the numbers of its rows, from 1 on."""
+    """A function that makes the cells of a resample from the number of copies of each row.
+
+    A part may have some of the rows only: its weights are their numbers, from 1 on.
+    """
     assert part.w is not None
     row = part.w.astype(np.int64) - 1
     event = np.asarray(part.y) == 1

@@ -153,6 +153,10 @@ class _LabelStatistics:
     """Tails of the gap and of the slope of every segment, for observed and for drawn labels."""
 
     def __init__(self, entries: SegmentRows, *, fitted: bool = False) -> None:
+        """Prepare the tests of entries; if `fitted`, shift and slope of all rows were fitted.
+
+        A slope is tested in segments with enough labels whose scores differ.
+        """
         self.entries = entries
         members = entries.members
         away, self.centre = entries.away

@@ -557,10 +557,10 @@ def _covariance_of_cells(rows: _Rows, cell: Ints, covariance: Floats) -> Floats:
 
 
 def _unit_forms(rows: _Rows, cell: Ints, covariance: Floats) -> Floats:
-    """Cumulative sums from both ends, the mean and the slope, each of unit variance in all.
+    """Linear forms of the gaps of the cells, in rows: cumulative sums from both ends, mean, slope.
 
-    Cumulative sums see a wrong mean and slope late: these have terms of their own, one apart from
-    the other.
+    Each of these three kinds is scaled so that the variances of its forms add up to 1. Cumulative
+    sums see a wrong mean and slope late, so these have forms of their own, which are uncorrelated.
     """
     share = np.bincount(cell) / cell.size
     square = np.ones((share.size, share.size))

@@ -100,9 +100,12 @@ class _Score:
 
     def __init__(self, cells: Cells) -> None:
         p = cells.score
+        # Scores of 0 and 1, their rows, and the only number of events that they allow.
         self.certain = (p == 0) | (p == 1)
         self.certain_weight = cells.weight[self.certain]
         self.certain_events = np.where(p == 1, cells.weight, 0)[self.certain]
+        # The parts are Σ(y − p), of variance `information`, and Σ(y − p)(x − centre), of variance
+        # `second`, over all other scores: the centre makes them uncorrelated.
         self.inside = np.flatnonzero(~self.certain)
         p = p[self.inside]
         v = cells.square_sums[0][self.inside] * p * (1 - p)
@@ -112,6 +115,7 @@ class _Score:
         centre = float((v * x).sum()) / self.information if self.information > 0 else 0.0
         self.away = x - centre
         self.second = float((v * self.away**2).sum())
+        # Scores that are all equal have no second part.
         spread = self.second > _EQUAL * self.information * (1 + centre**2)
         self.freedom = int(self.information > 0) + int(spread)
 

@@ -219,6 +219,7 @@ def clustered_omnibus_test(
     The p-value of each statistic, and of all, is the larger of the two. Rows of importance weights
     are drawn one by one, as without clusters.
     """
+    # First by labels: weighted rows are entries, and the cells count rows.
     cells = rows.cells
     entries = None
     grouped = cells
@@ -228,6 +229,8 @@ def clustered_omnibus_test(
     by_labels = omnibus_test(cells, draws, seed, entries, rounded_to=rounded_to)
     if not by_labels.alone:
         return by_labels
+    # Then by signs: residuals are summed over entries and clusters, with certain scores moved as
+    # they were for the labels.
     if entries is None:
         cell = np.searchsorted(cells.score, rows.p)
     else:
@@ -255,6 +258,7 @@ def clustered_omnibus_test(
     of_sums = partial(statistics.of_sums, squares=(0.0, 0.0), symmetric=True)
     values = np.concatenate([of_sums(finest @ s, forms @ s) for s in (ones, *batches)], axis=1)
     alone, combined = combined_pvalues(evidence(values), statistics.weights)
+    # The larger p-value of the two.
     by_signs = zip(by_labels.alone, alone[:, 0].tolist(), strict=True)
     too_good = by_labels.too_good
     if too_good is not None:
