@@ -96,8 +96,10 @@ def _advised(parts: _Parts, data: Evidence, by: _By) -> _Parts:
         if not column.edges:
             columns[column.name] = np.array(column.values, dtype=object)[column.code]
     sample = data.sample
-    notes = advice(parts, sample.p, sample.y, columns, sample_weight=sample.w, cluster=data.cluster)
-    return replace(parts, notes=(*parts.notes, *notes))
+    advised = advice(
+        parts, sample.p, sample.y, columns, sample_weight=sample.w, cluster=data.cluster
+    )
+    return replace(parts, notes=(*parts.notes, *advised))
 
 
 def _segment_sums(a: Asked, groups: Groups, names: Any) -> Iterator[tuple[tuple[str, str], Sums]]:

@@ -57,7 +57,7 @@ def states_of(about: Mapping[str, Any]) -> bool:
 
 def read_statements(files: Sequence[str], about: Mapping[str, Any]) -> Stated:
     """The statements in some files, by the columns of the watch."""
-    stated = {}
+    stated: dict[str, Any] = {}
     for name in OPTIONS:
         if name in about:
             value = about[name]
