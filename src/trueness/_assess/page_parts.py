@@ -96,7 +96,7 @@ def _advised(parts: _Parts, data: Evidence, by: _By) -> _Parts:
         if not column.edges:
             columns[column.name] = np.array(column.values, dtype=object)[column.code]
     sample = data.sample
-    advised = advice(
+    advised: tuple[str, ...] = advice(
         parts, sample.p, sample.y, columns, sample_weight=sample.w, cluster=data.cluster
     )
     return replace(parts, notes=(*parts.notes, *advised))
