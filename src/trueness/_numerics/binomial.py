@@ -372,15 +372,16 @@ class Tables(NamedTuple):
 
 def binomial_tables(n: Ints, p: Floats) -> Tables:
     """Tables of the numbers of successes in `n` trials of probability `p`."""
+    n = n.astype(np.int64)
     low, high = _ends(n * p, n * p * (1 - p))
+    # Without a chance of success or of failure, the only outcome is 0 or n.
     top = np.where(p > 0, np.minimum(high, n), 0).astype(np.int64)
     bottom = np.where(p < 1, np.minimum(low, top), n).astype(np.int64)
     start = np.concatenate([[0], np.cumsum(top - bottom)]).astype(np.int64)
     odds = np.divide(p, 1 - p, out=np.ones(p.size), where=(p > 0) & (p < 1))
     mode = np.clip(np.floor((n + 1) * p).astype(np.int64), bottom, top)
-    return Tables(
-        bottom, start, _kernels.outcome_tables(n.astype(np.int64), odds, mode, bottom, start)
-    )
+    cdf = _kernels.outcome_tables(n, odds, mode, bottom, start)
+    return Tables(bottom, start, cdf)
 
 
 def binomial_outcomes(n: Ints, p: Floats) -> Ints:

@@ -135,15 +135,20 @@ def _worst(n: int, e: float, m: int, d: float) -> tuple[int, float]:
 def _failures(n: int | Ints, k: Ints, m: int | Ints, e: float | Floats) -> Floats:
     """1 − P(k − m ≤ X ≤ k − 1) at the rate k/n − e."""
     p = np.clip(k / n - e, 0.0, 1.0)
-    below = np.where(k > m, betaincc(np.maximum(k - m, 1), n - k + m + 1.0, p), 0.0)
-    return np.asarray(below + betainc(np.maximum(k, 1), n - k + 1.0, p))
+    first = k - m
+    below = np.where(k > m, betaincc(np.maximum(first, 1), n - k + m + 1.0, p), 0.0)
+    at_least_k = betainc(np.maximum(k, 1), n - k + 1.0, p)
+    return np.asarray(below + at_least_k)
 
 
 def _zero_at(n: int, k: int, m: int, d: float, low: float, high: float) -> float:
     """Where the failure at k falls to d, from above: the float returned is at or beyond it."""
     count = np.array([k])
     while low < (middle := low + (high - low) / 2) < high:
-        low, high = (middle, high) if _failures(n, count, m, middle)[0] > d else (low, middle)
+        if _failures(n, count, m, middle)[0] > d:
+            low = middle
+        else:
+            high = middle
     return high
 
 
@@ -180,9 +185,13 @@ def hoeffding_failure(e: float, n_mean: int, a: int, b: int) -> float:
     >>> round(hoeffding_failure(0.1, 200, 5, 0), 6), round(2 * math.exp(-2 * 200 * 0.1**2), 6)
     (0.036631, 0.036631)
     """
-    mean = n_mean * a / (a + b)
-    spread = math.sqrt(mean * (1 - a / (a + b)) * (a + b + n_mean) / (a + b + 1))
-    count = np.arange(min(n_mean, math.ceil(mean + _SPREADS * spread)) + 1, dtype=np.float64)
+    gaps = a + b
+    mean = n_mean * a / gaps
+    spread = math.sqrt(mean * (1 - a / gaps) * (gaps + n_mean) / (gaps + 1))
+    largest = min(n_mean, math.ceil(mean + _SPREADS * spread))
+    count = np.arange(largest + 1, dtype=np.float64)
     mass = np.exp(beta_binomial_log_pmf(count, n_mean, a, b))
     failure = np.minimum(1.0, 2 * np.exp(-2 * count * e * e))
-    return float(mass @ failure + max(0.0, 1 - mass.sum()) * failure[-1])
+    # Larger counts, which are left out, fail at most as often as the largest.
+    left_out = max(0.0, 1 - mass.sum())
+    return float(mass @ failure + left_out * failure[-1])

@@ -507,9 +507,13 @@ def _line_search(
 
 def _directions(theta: Floats, gradient: Floats, hessian: Floats, bounded: Bools) -> Floats:
     """Newton's steps in the free coefficients; those held by their bound go straight to it."""
-    target = np.where(bounded, np.maximum(theta - gradient, 0), theta - gradient) - theta
-    near = np.minimum(_NEAR, np.abs(target).max(axis=1, keepdims=True))
-    held = bounded & (theta <= near) & (gradient > 0)
-    reduced = np.where(held[:, :, None] | held[:, None, :], np.eye(theta.shape[1]), hessian)
-    step = np.linalg.solve(reduced, np.where(held, 0.0, -gradient)[:, :, None])[:, :, 0]
+    descended = theta - gradient
+    projected = np.where(bounded, np.maximum(descended, 0), descended)
+    move = np.abs(projected - theta).max(axis=1, keepdims=True)
+    held = bounded & (theta <= np.minimum(_NEAR, move)) & (gradient > 0)
+    # A coefficient that is held has a row and a column of the identity, and no gradient.
+    is_fixed = held[:, :, None] | held[:, None, :]
+    reduced = np.where(is_fixed, np.eye(theta.shape[1]), hessian)
+    free_descent = np.where(held, 0.0, -gradient)
+    step = np.linalg.solve(reduced, free_descent[:, :, None])[:, :, 0]
     return np.where(held, -theta, step)

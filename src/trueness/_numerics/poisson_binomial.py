@@ -105,7 +105,9 @@ def _corrected_normal(p: Floats, count: Ints, tail: float) -> tuple[int, int]:
     sd = math.sqrt(float(count @ v))
     skew = float(count @ (v * (1 - 2 * p))) / sd**3
     z = float(ndtri(tail))
-    low, high = (mean + sd * (x + skew * (x * x - 1) / 6) for x in (z, -z))
+    correction = skew * (z * z - 1) / 6
+    low = mean + sd * (z + correction)
+    high = mean + sd * (-z + correction)
     # X takes whole numbers: F(k) is the normal distribution function at k + 1/2.
     return max(0, math.ceil(low - 0.5)), min(int(count.sum()), math.ceil(high - 0.5))
 

@@ -157,9 +157,14 @@ def _start(Q: Floats, x: Floats, w: Floats, e: Floats) -> Floats:
     As coefficients of Q.
     """
     rate = e.sum(axis=1)
-    constant = np.log(rate) - np.log1p(-rate)
-    better = -(rate * np.log(rate) + (1 - rate) * np.log1p(-rate)) > _likelihood(x)[0] @ w - e @ x
-    return np.where(better[:, None], Q.T @ (w * x), constant[:, None] * (Q.T @ w))
+    log_rate = np.log(rate)
+    log_rest = np.log1p(-rate)
+    loss_of_rate = -(rate * log_rate + (1 - rate) * log_rest)
+    loss_of_scores = _likelihood(x)[0] @ w - e @ x
+    are_scores_better = loss_of_rate > loss_of_scores
+    as_they_are = Q.T @ (w * x)
+    constant = (log_rate - log_rest)[:, None] * (Q.T @ w)
+    return np.where(are_scores_better[:, None], as_they_are, constant)
 
 
 def _newton(Q: Floats, w: Floats, e: Floats, theta: Floats) -> tuple[Floats, Bools]:

@@ -613,9 +613,11 @@ class Accumulator:
         return accumulator
 
     def __repr__(self) -> str:
+        size = f"{self.bins!r}, {self.n:,} rows"
+        if self.by is None:
+            return f"Accumulator({size})"
         names = " × ".join(map(repr, names_of(self.by)))
-        groups = "" if self.by is None else f", {len(self._sums):,} groups by {names}"
-        return f"Accumulator({self.bins!r}, {self.n:,} rows{groups})"
+        return f"Accumulator({size}, {len(self._sums):,} groups by {names})"
 
 
 def _precedes(a: Any, b: Any) -> bool:

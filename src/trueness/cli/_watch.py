@@ -428,7 +428,7 @@ def _require_no_time(columns: Mapping[str, Any]) -> None:
 
 
 def _require_no_sums(pieces: Sequence[Any]) -> None:
-    """Raise if rows of risks by a horizon stand in one folder with sums, which have no censoring."""
+    """Raise if rows of risks by a horizon are in one folder with sums, which lack the censoring."""
     if pieces:
         demand = "A folder of rows for risks by a horizon must have no .tally files"
         got = f"it has {count(len(pieces), 'file')} of sums, which know nothing of censoring"

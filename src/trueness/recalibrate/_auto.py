@@ -290,13 +290,23 @@ class AutoCalibration(LogitMap):
     def summary(self) -> str:
         """What was chosen and what it gains, in words."""
         check_is_fitted(self)
-        order = [i for i in np.argsort(-self.weights_, kind="stable") if self.weights_[i] >= 0.05]
-        shares = ", ".join(f"{self.candidates_[i]} {100 * self.weights_[i]:.0f} %" for i in order)
-        change, sign = ("does not fall but rises", -1) if self.gain_ < 0 else ("falls", 1)
-        low, high = sorted((sign * self.gain_low_, sign * self.gain_high_))
-        limits = f"{100 * self.level:g} % limits {low:.3g} and {high:.3g}"
-        gain = f"The log loss of new rows {change} by {sign * self.gain_:.3g} per row ({limits})."
-        return f"Map: {shares}. {gain} {self._prospect()}"
+        shares = []
+        for i in np.argsort(-self.weights_, kind="stable"):
+            if self.weights_[i] >= 0.05:
+                shares.append(f"{self.candidates_[i]} {100 * self.weights_[i]:.0f} %")
+        change = "falls"
+        gain = self.gain_
+        limits = (self.gain_low_, self.gain_high_)
+        if gain < 0:
+            change = "does not fall but rises"
+            gain = -gain
+            limits = (-self.gain_low_, -self.gain_high_)
+        low, high = sorted(limits)
+        level = f"{100 * self.level:g} %"
+        return (
+            f"Map: {', '.join(shares)}. The log loss of new rows {change} by {gain:.3g} per row "
+            f"({level} limits {low:.3g} and {high:.3g}). {self._prospect()}"
+        )
 
     def _prospect(self) -> str:
         """What the gain means for new rows, in words."""

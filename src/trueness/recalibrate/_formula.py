@@ -234,10 +234,13 @@ def weighted_curve(terms: Iterable[tuple[float, Curve]]) -> Curve:
     for weight, curve in kept:
         i = np.concatenate([[0], np.searchsorted(curve.breaks, breaks, "right")])
         away = starts - curve.at[i]
-        value = curve.value[i] + away * (curve.slope[i] + curve.bend[i] * away)
-        sums += weight * np.array([value, curve.slope[i] + 2 * curve.bend[i] * away, curve.bend[i]])
-    a, b = (float(sum(weight * getattr(curve, end) for weight, curve in kept)) for end in "ab")
+        slope = curve.slope[i]
+        bend = curve.bend[i]
+        value = curve.value[i] + away * (slope + bend * away)
+        sums += weight * np.array([value, slope + 2 * bend * away, bend])
     value, slope, bend = sums
+    a = float(sum(weight * curve.a for weight, curve in kept))
+    b = float(sum(weight * curve.b for weight, curve in kept))
     return Curve(breaks, starts, value, slope, bend, a, b)
 
 

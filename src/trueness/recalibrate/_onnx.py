@@ -142,8 +142,10 @@ def _lines(graph: _Graph, lines: formulas.Lines, p: str) -> str:
     width = np.concatenate([[1.0], np.diff(lines.x), [1.0]])
     start = np.concatenate([[0.0], lines.x])
     base = np.concatenate([lines.y[:1], lines.y])
-    fraction = add("Div", add("Sub", p, add("Gather", start, index)), add("Gather", width, index))
-    return add("Add", add("Gather", base, index), add("Mul", fraction, add("Gather", rise, index)))
+    away = add("Sub", p, add("Gather", start, index))
+    fraction = add("Div", away, add("Gather", width, index))
+    height = add("Gather", base, index)
+    return add("Add", height, add("Mul", fraction, add("Gather", rise, index)))
 
 
 def _curve(graph: _Graph, curve: formulas.Curve, p: str, from_logits: bool) -> str:

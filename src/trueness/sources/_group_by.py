@@ -86,8 +86,11 @@ def _whole_parts(frame: Any, taken: list[Any], kept: list[Any]) -> Any:
     scaled = frame.select(*taken, (p * _UP).alias("s"), _times(p, p, frame).alias("q"))
     scaled = scaled.with_columns((q * _UP).alias("q"))
     split = computed_once(scaled.with_columns(s.floor().alias("hi"), q.floor().alias("hi2")))
-    low = [((x - nw.col(high)) * _DOWN).floor() for x, high in ((s, "hi"), (q, "hi2"))]
-    return split.select(*kept, *_as_integers(["hi", "hi2"]), *_as_integers(["lo", "lo2"], low))
+    low = ((s - nw.col("hi")) * _DOWN).floor()
+    low2 = ((q - nw.col("hi2")) * _DOWN).floor()
+    high_bits = _as_integers(["hi", "hi2"])
+    low_bits = _as_integers(["lo", "lo2"], [low, low2])
+    return split.select(*kept, *high_bits, *low_bits)
 
 
 def _times(a: Any, p: Any, frame: Any) -> Any:
@@ -113,11 +116,14 @@ def _as_integers(names: list[str], values: list[Any] | None = None) -> list[Any]
 
 
 def _aggregate(frame: Any, keys: list[str], sums: list[str], ends: tuple[str, ...]) -> Any:
+    """The number of rows of each group, some sums, and the smallest and largest score."""
     p = nw.col("p")
-    wanted = [nw.len().alias("n"), *[nw.col(name).sum().alias(name) for name in sums]]
-    wanted += [(p.min() if end == "least" else p.max()).alias(end) for end in ends]
+    columns = [nw.len().alias("n"), *[nw.col(name).sum().alias(name) for name in sums]]
+    for end in ends:
+        extreme = p.min() if end == "least" else p.max()
+        columns.append(extreme.alias(end))
     # Sums of integers come back from DuckDB as decimals.
-    return frame.group_by(*keys).agg(*wanted).with_columns(*_as_integers(["n", *sums]))
+    return frame.group_by(*keys).agg(*columns).with_columns(*_as_integers(["n", *sums]))
 
 
 # The terms of a weighted row, m = w / 2^e, and in how many parts of 26 or 27 bits each is summed:

@@ -373,10 +373,11 @@ def _unpivot(safe: Any, scores: list[str], index: list[str]) -> Any:
     if safe.implementation.is_ibis() and safe.to_native().get_backend().name != "duckdb":
         # PostgreSQL gets names in quotation marks from an unpivot; a union of the classes is
         # written alike everywhere.
-        each = [(x, nw.lit(i).cast(nw.Int64).alias("part")) for i, x in enumerate(scores)]
-        return nw.concat(
-            [safe.select(*index, nw.col(x).alias("p"), part) for x, part in each], how="vertical"
-        )
+        classes = []
+        for number, score in enumerate(scores):
+            part = nw.lit(number).cast(nw.Int64).alias("part")
+            classes.append(safe.select(*index, nw.col(score).alias("p"), part))
+        return nw.concat(classes, how="vertical")
     long = safe.unpivot(on=scores, index=index, variable_name="name", value_name="p")
     return long.with_columns(nw.col("name").str.slice(1).cast(nw.Int64).alias("part"))
 

@@ -141,8 +141,10 @@ class _Costs(NamedTuple):
         """
         cost = self.walk(n, events)
         cuts = np.append(score, math.nextafter(1, 2))
-        cheapest = np.flatnonzero(cost <= cost.min() + 1e-12 * (self.fp + self.fn) * n.sum())
-        return float(cuts[cheapest[np.argmin(np.abs(cuts[cheapest] - self.threshold))]])
+        rounding = 1e-12 * (self.fp + self.fn) * n.sum()
+        cheapest = cuts[cost <= cost.min() + rounding]
+        nearest = np.argmin(np.abs(cheapest - self.threshold))
+        return float(cheapest[nearest])
 
     def cross_fitted(self) -> Bools:
         """Decisions on each score in each fold by the best threshold of the other folds."""

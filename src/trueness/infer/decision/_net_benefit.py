@@ -384,8 +384,11 @@ def _joint_quantile(covariance: Floats, level: float, units: int) -> float:
     values, vectors = np.linalg.eigh(covariance / np.outer(error, error))
     root = vectors * np.sqrt(np.clip(values, 0, None))
     deviations = np.random.default_rng(0).standard_normal((_DRAWS, error.size)) @ root.T
-    quantile = float(np.quantile(np.abs(deviations).max(axis=1), level))
-    return quantile * t_quantile(level, max(units - 1, 1)) / t_quantile(level, _NEARLY_NORMAL)
+    largest = np.abs(deviations).max(axis=1)
+    quantile = float(np.quantile(largest, level))
+    student = t_quantile(level, max(units - 1, 1))
+    normal = t_quantile(level, _NEARLY_NORMAL)
+    return quantile * student / normal
 
 
 def _difference(

@@ -531,11 +531,12 @@ def _test(rows: _Rows, cell: Ints, rng: np.random.Generator) -> float:
     sums = csr_array((terms, (rows.cluster, cell)))
     covariance = _covariance_of_cells(rows, cell, (sums.T @ sums).toarray())
     forms = _unit_forms(rows, cell, covariance)
-    law = np.linalg.eigvalsh(forms @ covariance @ forms.T) * units / (units - 1)
-    law = law[law > 1e-6 * law.max()]
-    value = float(((forms @ sums.sum(axis=0)) ** 2).sum())
-    squares = rng.standard_normal((_DRAWS, law.size)) ** 2
-    drawn = squares @ law * (units - 1) / rng.chisquare(units - 1, _DRAWS)
+    weights = np.linalg.eigvalsh(forms @ covariance @ forms.T) * units / (units - 1)
+    weights = weights[weights > 1e-6 * weights.max()]
+    observed = forms @ sums.sum(axis=0)
+    value = float((observed**2).sum())
+    squares = rng.standard_normal((_DRAWS, weights.size)) ** 2
+    drawn = squares @ weights * (units - 1) / rng.chisquare(units - 1, _DRAWS)
     return (1 + int((drawn >= value).sum())) / (_DRAWS + 1)
 
 

@@ -172,13 +172,17 @@ class ShiftSequence(Streams):
 
     def enter(self, look: Look, alpha: float) -> None:
         """Enter one look of all rows."""
+        # Distances from a candidate, the first of which is the candidate itself, in steps.
         away = np.rint(np.array([0, *SHIFTS]) / _STEP).astype(np.int64)
         reach = np.arange(away.min() - _END, away.max() + _END + 1)
-        (values,) = look.log_ratios(reach * _STEP, np.ones(reach.size), 1)
-        values = values[np.arange(-_END, _END + 1)[:, np.newaxis] + away - reach[0]]
-        self.likelihood += values[:, 0]
+        (of_shifts,) = look.log_ratios(reach * _STEP, np.ones(reach.size), 1)
+        shifts = np.arange(-_END, _END + 1)[:, np.newaxis]
+        values = of_shifts[shifts + away - reach[0]]
+        of_candidate = values[:, 0]
+        self.likelihood += of_candidate
+        ratios = values[:, 1:] - of_candidate[:, np.newaxis]
         candidates = np.arange(len(values))
-        self.step(candidates, values[:, 1:] - values[:, :1], np.zeros_like(candidates), 0)
+        self.step(candidates, ratios, np.zeros_like(candidates), 0)
         self.alive &= self.log_evidence < -math.log(alpha)
 
     @property
