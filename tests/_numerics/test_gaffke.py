@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from grids import fast
 from scipy.stats import beta
 
 from trueness._numerics.gaffke import gaffke_limit
@@ -33,7 +34,9 @@ def test_two_values_give_a_beta_quantile(rows, events, q):
     assert moved == pytest.approx(2 + 5 * found, rel=1e-9)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", fast(list(CASES), *(case for case in CASES if case != "few small values"))
+)
 def test_it_is_the_quantile_of_means_with_drawn_weights(case):
     values, shape = CASES[case]
     draws = 100_000

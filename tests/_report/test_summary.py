@@ -69,6 +69,7 @@ def test_the_curve_and_its_bands_are_those_of_the_library_and_on_the_page(rows, 
     assert text.partition("\n")[0] in page
 
 
+@pytest.mark.slow
 def test_the_bands_of_skewed_scores_do_not_depend_on_the_unit_of_weights():
     rng = np.random.default_rng(3)
     p = rng.beta(0.5, 15, 400)

@@ -5,7 +5,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from grids import slow
+from grids import fast, slow
 from scipy.special import expit, logit
 from scipy.stats import chi2, f, norm, t
 
@@ -230,9 +230,16 @@ SKEWED = {
 
 
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
-@pytest.mark.parametrize("law", SKEWED.values(), ids=SKEWED)
-@pytest.mark.parametrize("clustered", [False, True])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("law", fast(SKEWED, "rare", "skewed"))
+@pytest.mark.parametrize(
+    ("weighted", "clustered"),
+    [
+        (False, False),
+        (True, True),
+        pytest.param(False, True, marks=pytest.mark.slow),
+        pytest.param(True, False, marks=pytest.mark.slow),
+    ],
+)
 def test_limits_of_skewed_scores_are_those_of_eighty_digits(law, clustered, weighted):
     """The information has a condition number up to 1e15 here: products of its inverse were noise."""
     rng = np.random.default_rng(2)
