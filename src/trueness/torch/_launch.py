@@ -1,7 +1,4 @@
-"""Launches of the Triton kernels.
-
-How rows are divided among programs, and what is compiled into a kernel.
-"""
+"""Launches of the Triton kernels: how rows are divided among programs, and what is compiled into a kernel."""
 
 # mypy: ignore-errors
 # Triton has no types.
@@ -70,12 +67,12 @@ def _launch(
 
 
 def _bins(
-    layout: Layout, score: torch.dtype, group_limit: int, parts: int = 1
+    layout: Layout, score: torch.dtype, most: int, parts: int = 1
 ) -> tuple[int, dict[str, int]]:
-    """How many groups of at most `group_limit` bins all parts need, and the constants of bins."""
+    """Into how many groups the bins of all parts are divided, at most `most` in each, and the constants of bins."""
     narrow = score != torch.float64
     size = layout.size
-    groups = -(-parts * size // group_limit)
+    groups = -(-parts * size // most)
     steps = 0 if layout.uniform and narrow else max(1, (size - 1).bit_length())
     return groups, {"B": size, "STEPS": steps, "BINS": -(-parts * size // groups)}
 
@@ -107,12 +104,13 @@ def score_sums(
     block = _THREADS * vector
     n = p.shape[0]
     full = n - (n % block if p.ndim == 1 else 0)  # wide reads need whole blocks
-    for place, is_whole in ((slice(0, full), True), (slice(full, n), False)):
-        if place.start < place.stop:
-            chunk = rows._replace(y=y[place], p=p[place], w=None if w is None else w[place])
-            options = {"WHOLE": is_whole, "MOMENTS": layout.moments, "SKIPPED": skipped}
-            chunk_part = p if part is None else part[place]
-            _vector_sums(chunk, layout, sums, options, vector, chunk_part, parts)
+    for some, whole in ((slice(0, full), True), (slice(full, n), False)):
+        if some.start < some.stop:
+            few = rows._replace(y=y[some], p=p[some], w=None if w is None else w[some])
+            options = {"WHOLE": whole, "MOMENTS": layout.moments, "SKIPPED": skipped}
+            _vector_sums(
+                few, layout, sums, options, vector, p if part is None else part[some], parts
+            )
     return sums
 
 
@@ -130,12 +128,12 @@ def _vector_sums(
     limits = layout.limits(rows.p.device)
     weighted = rows.w is not None
     if weighted:
-        group_limit = 8 if layout.moments else 10
+        most = 8 if layout.moments else 10
     elif layout.moments:
-        group_limit = 5
+        most = 5
     else:
-        group_limit = 16
-    groups, bins = _bins(layout, p.dtype, group_limit, parts)
+        most = 16
+    groups, bins = _bins(layout, p.dtype, most, parts)
     blocks = -(-n // (_THREADS * vector * _FEWEST_BLOCKS))
     programs = _properties(p.device).multi_processor_count * (
         _PROGRAMS if p.ndim == 1 else _SHORT_PROGRAMS
@@ -171,10 +169,7 @@ def _vector_sums(
 
 
 def _low(layout: Layout, score: torch.dtype, groups: int) -> int:
-    """How many of the first bins have scores with bits below 2⁻²⁶.
-
-    Scores of 24 bits have none from 1/4 on.
-    """
+    """How many of the first bins have scores with bits below 2⁻²⁶, which those of 24 bits from 1/4 on have not."""
     if score != torch.float64 and groups == 1:
         return int(layout.edges[:-1].searchsorted(0.25))
     return layout.size
@@ -233,10 +228,7 @@ def _class_sums(
 
 
 def _tops(rows: TensorRows, besides: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The confidence of each row, whether it is right, and its largest logit or the place of that.
-
-    What is `besides` says which: 'largest', 'place' or 'nothing'.
-    """
+    """The confidence of each row, whether it is right, and its largest logit, or that one's place, if requested."""
     z, y, (n, k) = rows.p, as_bytes(rows.codes).contiguous(), rows.p.shape
     wide = torch.float64 if z.dtype == torch.float64 else torch.float32
     confidence = torch.empty(n, dtype=wide, device=z.device)
@@ -260,14 +252,14 @@ def _tops(rows: TensorRows, besides: str) -> tuple[torch.Tensor, torch.Tensor, t
 
 @lru_cache(maxsize=64)
 def _pieces(k: int, size: int) -> tuple[int, dict[str, int]]:
-    """The warps of a program, and its pieces of rows of `k` logits of `size` bytes."""
+    """The warps of a program, and the pieces in which it reads rows of `k` logits of `size` bytes."""
     vector = min(16 // size, k & -k)  # entries that a thread reads at once
     if k <= _OF_A_THREAD:  # a row for each thread, which needs no other
         return 8, {"DEPTH": vector, "ROWS": 256, "WIDTH": 1}
     width = triton.next_power_of_2(k)
-    entries = _IN_REGISTERS // max(4, size)
-    if width <= entries:  # whole rows in the registers of one warp
+    most = _IN_REGISTERS // max(4, size)
+    if width <= most:  # whole rows in the registers of one warp
         across = min(width, 32 * vector)
-        return 1, {"DEPTH": width // across, "ROWS": entries // width, "WIDTH": across}
-    warps = 8 if k > 4 * entries else 4
+        return 1, {"DEPTH": width // across, "ROWS": most // width, "WIDTH": across}
+    warps = 8 if k > 4 * most else 4
     return warps, {"DEPTH": max(4, 16 // vector), "ROWS": 1, "WIDTH": 32 * warps * vector}
