@@ -229,7 +229,7 @@ class _Side(NamedTuple):
         return np.asarray(betainc(self.k, self.n - self.k + 1, self.p))
 
     def most_far(self, rest: Floats) -> Floats:
-        """A bound on the probability of the far tail; `rest` is the part of an atom free of the rate."""
+        """A bound on the probability of the far tail; `rest` is free of the rate in an atom."""
         variance = np.where(self.p < 0.5, self.n * self.p * self.q, self.n / 4)
         others = self.n - self.k
         deviance = _deviance(self.k, self.n * self.p) + _deviance(others, self.n * self.q)
@@ -278,7 +278,7 @@ class _Side(NamedTuple):
         return height, self.log_likelihood(end + 1) - bar
 
     def _guessed_far_end(self, bar: Floats, centre: Ints) -> Ints:
-        """Mostly the end of the far tail: the mirror image of ``k``, moved by one step of Newton's."""
+        """Mostly the end of the far tail: the mirror image of ``k``, moved by one Newton step."""
         mirror_image = np.floor(2 * (self.n * self.p)).astype(np.int64) - self.k
         x = np.clip(mirror_image, 0, centre)
         odds = (self.n - x + 0.5) * self.p / np.maximum((x + 0.5) * self.q, _TINY)

@@ -483,7 +483,7 @@ def coverage_chart(found: Coverage, histogram: LevelHistogram | None) -> str:
 
 
 def _levels_histogram(found: LevelHistogram, plane: _Plane) -> Iterable[str]:
-    """Shares of outcomes between quantiles, as multiples of what is stated, and the band of chance."""
+    """Shares of outcomes between quantiles, over those stated, and the band of chance."""
     base = _BARS_TOP + _LEVELS_HIGH
     known = bool(np.isfinite(found.high).all())
     most = max(1.2, float(found.density.max()), float(found.high.max()) if known else 0.0)

@@ -33,7 +33,7 @@ def fit_command(calibrator: Any, origin: Provenance, model: str) -> str:
 
 
 def adjust_command(origin: Provenance, model: str) -> str:
-    """How to move the ends of intervals on the command line; empty if the rows were not read there."""
+    """How to move the ends of intervals on the command line; empty if it did not read the rows."""
     command = origin.commands.get(model)
     if command is None:
         return ""

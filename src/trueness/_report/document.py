@@ -349,7 +349,8 @@ def coverage_caption(model: Model) -> str:
         return caption
     caption += " Below: levels of the outcomes among their quantiles (PIT)"
     if np.isfinite(histogram.high).all():
-        return f"{caption}; all bars end inside the grey band {level} of the time if what is stated holds."
+        band = f"all bars end inside the grey band {level} of the time if what is stated holds"
+        return f"{caption}; {band}."
     return f"{caption}, without limits since rows may depend on each other."
 
 

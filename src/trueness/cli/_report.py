@@ -431,7 +431,7 @@ def _command(rows: Rows, model: Model) -> "Command | None":
 
 
 def _command_of_statements(rows: Rows, model: Model) -> "Command | None":
-    """The same for intervals and risks by a horizon; None for quantiles, which `fit` does not take."""
+    """The same for intervals and risks by a horizon; None for quantiles, which `fit` refuses."""
     from trueness.results._page import Command  # loads what a page needs
 
     stated = rows.choice.statements

@@ -513,7 +513,8 @@ def band_sentence(band: Bands | CurveBand) -> str:
     if band.band in sentences:
         return sentences[band.band]
     if band.band == "consistency":
-        return f"pointwise: if the scores were calibrated, {point} would lie inside {level} of the time"
+        inside = f"{point} would lie inside {level} of the time"
+        return f"pointwise: if the scores were calibrated, {inside}"
     return f"if the scores were calibrated, {whole} would lie inside {level} of the time"
 
 

@@ -140,7 +140,7 @@ class WatchDisplay(Display):
 
     @classmethod
     def from_watch(cls, watch: Any, *, segments: int = 6, ax: Any = None) -> Self:
-        """Draw a :class:`trueness.Watch`, with those of its segments that have the largest evidence.
+        """Draw a :class:`trueness.Watch`, with the segments that have the largest evidence.
 
         Parameters
         ----------

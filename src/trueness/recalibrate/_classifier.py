@@ -214,7 +214,7 @@ class CalibratedClassifier(
         return averaged
 
     def __str__(self) -> str:
-        """The classifier; once it is fitted, what its map is and, where that is known, what it gains."""
+        """The classifier; once fitted, what its map is and, where that is known, what it gains."""
         calibrators = getattr(self, "calibrators_", [])
         if not calibrators:
             return repr(self)

@@ -342,7 +342,7 @@ class Model:
     """By `k`: the confidence `interval` of the l2 error of the k largest scores, taken jointly."""
     explorers: tuple[Explorer, ...]
     coverage: results.Coverage | None = None
-    """Of intervals of one coverage and of quantiles: stated and observed shares, the first picture."""
+    """For intervals of one coverage and quantiles: the shares of the first picture."""
     level_histogram: results.LevelHistogram | None = None
     """The histogram of the levels of outcomes among their quantiles, below that picture."""
     notes: tuple[str, ...]
