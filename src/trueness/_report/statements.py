@@ -75,7 +75,7 @@ def _cost_of_interval(covered: Coverage) -> Answer:
 def _how_far_of_quantiles(covered: Coverage) -> Answer:
     gap = np.abs(covered.value - covered.stated)
     worst = int(np.argmax(gap))
-    phrase = f"At most {100 * gap[worst]:.2g} percentage points between stated and observed shares"
+    phrase = f"Up to {100 * gap[worst]:.2g} percentage points between stated and observed shares"
     detail = ""
     if np.isfinite(covered.spread):
         detail = f"Outcomes spread {number(covered.spread, 2)} times as far as stated"
