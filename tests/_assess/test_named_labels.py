@@ -16,3 +16,17 @@ def test_labels_may_be_an_array(names):
     in_array = tn.assess(y_true, P, labels=np.array(names)).verdict
     assert in_array == listed
     assert in_array.rate == (HAPPENED.mean())
+
+
+def test_each_of_several_labels_has_its_segments():
+    rng = np.random.default_rng(2)
+    p = rng.random((60, 2))
+    y = (rng.random((60, 2)) < p).astype(int)
+    side = np.arange(60) % 2
+    assessed = tn.assess(y, p, by={"side": side}, kind="multilabel")
+    assert assessed.segments is None
+    assert "There are no segments: each label has its own, in `classes`." in assessed.notes
+    for label, alone in assessed.classes.items():
+        column = int(label)
+        asked = tn.segments(y[:, column], p[:, column], {"side": side}, level=alone.level)
+        assert alone.segments == asked

@@ -167,7 +167,7 @@ def test_a_weight_counts_as_that_many_rows():
 @pytest.mark.slow
 def test_weights_of_one_change_nothing(edges, binary):
     found = tn.report(*edges, sample_weight=np.ones(600)).to_dict()
-    assert found["rows"]["weights"] == "whole"
+    assert found["rows"]["weights"] == "none"
     assert found["models"] == binary.to_dict()["models"]
 
 

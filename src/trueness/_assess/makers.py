@@ -456,8 +456,15 @@ def _problems(a: Asked) -> dict[str, ModelRows] | None:
         return problems
     if evidence.view == "binary":
         return None
+    columns = a.rows.columns
+    slice_columns = a.rows.slice_columns
+    if evidence.view != "multilabel":  # the segments of a matrix are those of its top label
+        columns = ()
+        slice_columns = ()
     for name, binary in evidence.each_class():
-        problems[str(name)] = ModelRows(replace(binary, notes=()))
+        problems[str(name)] = ModelRows(
+            replace(binary, notes=()), columns=columns, slice_columns=slice_columns
+        )
     return problems
 
 
@@ -514,6 +521,8 @@ def absent_answers(a: Asked) -> Iterator[str]:
         else:
             why = "these are sums without groups"
         yield f"There are no segments: {why}."
+    elif evidence.view == "multilabel":
+        yield "There are no segments: each label has its own, in `classes`."
     if not a.rows.slice_columns:
         if evidence.rows is None:
             why = "slices need labels and scores"
