@@ -32,7 +32,7 @@ class WaitingRows(NamedTuple):
     buckets: int
     """Of each group; 1 without clusters."""
     cells: tuple[PlacedCells, ...]
-    """Of each place, which is the number of the group times `buckets`, plus the bucket."""
+    """Of each place: the number of the group times `buckets`, plus that of the bucket."""
     rows: Ints
     """Of each group and bucket, with those of the sums that they are added to; shape (G, B)."""
     largest: Ints

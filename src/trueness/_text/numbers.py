@@ -7,7 +7,7 @@ from typing import Any
 
 MISSING = "–"
 TOO_SMALL = "too small to be estimated"
-"""What is shown in place of a typical error of zero, which nobody has."""
+"""Shown in place of a typical error of zero, since no model is exactly calibrated."""
 _ROUNDING = 1e-12  # left over when equal numbers are subtracted
 _MOST_DECIMALS = 12
 _MOST_COMMON_DECIMALS = 6
