@@ -118,7 +118,7 @@ def _event_rate(key: str, views: tuple[str, ...], demand: str, remedy: str) -> C
 
 def _free_intercept(sums: Any) -> float:
     """The intercept of the line whose slope is free."""
-    return as_tally(sums, None, {}).average(lambda cells: fit_line(cells).intercept)
+    return as_tally(sums, None, {}).average(lambda cells: fit_line(cells).intercept.value)
 
 
 # fmt: off

@@ -257,13 +257,13 @@ def _slope(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # as above
         got = f"got {line.rarer:,.6g}"
         demand = f"must have at least {_FEWEST} events and non-events with scores off 0 and 1"
         raise InputError("y_true", demand, got)
-    if math.isnan(line.slope):
+    if math.isnan(line.slope.value):
         raise InputError("y_true", "must not be separated by the scores", "its slope is infinite")
 
     def limits(alpha: float) -> tuple[float, float]:
         return line.wald(1, 1 - alpha)
 
-    return _Group(line.slope, line.error(1), limits, line.left_out)
+    return _Group(line.slope.value, line.slope.error, limits, line.left_out)
 
 
 def _typical_error(group: Evidence, seed: int) -> _Group:

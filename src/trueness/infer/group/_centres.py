@@ -199,8 +199,8 @@ def _centre(name: str, cells: Cells, level: float) -> Centre:
     slope = slope_error = math.nan
     if min(totals.events, totals.weight - totals.events) / totals.inflation >= _FEWEST_FOR_SLOPE:
         line = fit_line(cells)
-        slope = line.slope
-        slope_error = line.error(1)
+        slope = line.slope.value
+        slope_error = line.slope.error
     return Centre(
         centre=name,
         n=int(totals.weight if cells.whole else cells.count.sum()),
