@@ -10,8 +10,6 @@ from scipy.special import expit, logit
 
 import trueness as tn
 from cases import clusters
-from trueness._tally.evidence import Evidence
-from trueness.infer.test._equivalence import margin
 
 CRITERIA = ("l2", "ece", "oe", "band")
 ALPHA = 0.05
@@ -56,8 +54,10 @@ def margins(rows: Rows) -> dict[str, float]:
 def accepts(rows: Rows, criterion: str, within: float) -> bool:
     if criterion == "band":
         return tn.curve_band(rows.y, rows.p, level=1 - ALPHA, method="monotone").within(within)
-    evidence = Evidence.of(rows.y, rows.p, {}, cluster=rows.cluster, weight_type="frequency")
-    return margin(evidence, criterion, within).pvalue <= ALPHA
+    found = tn.equivalence_test(
+        rows.y, rows.p, criterion=criterion, within=within, cluster=rows.cluster
+    )
+    return found.pvalue <= ALPHA
 
 
 def draws(law: str, error: str, n: int, runs: int, rng: np.random.Generator) -> Iterator[Rows]:
@@ -82,10 +82,10 @@ def sizes(data: Iterator[Rows], criteria: tuple[str, ...]) -> list[str]:
         true = margins(rows)
         errors.append(true["l2"])
         for criterion in criteria:
-            # An error of (nearly) 0 is no margin.
-            accepted[criterion].append(
-                accepts(rows, criterion, true[criterion]) if true[criterion] > 0.004 else math.nan
-            )
+            within = true[criterion]
+            # An error of (nearly) 0, or above 1, is no margin.
+            is_margin = 0.004 < within <= 1
+            accepted[criterion].append(accepts(rows, criterion, within) if is_margin else math.nan)
     shares = [np.mean(accepted[c]) if c in accepted else math.nan for c in CRITERIA]
     return [
         f"{np.mean(errors):.3f}",
