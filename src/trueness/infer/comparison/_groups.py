@@ -261,7 +261,7 @@ def _slope(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # as above
         raise InputError("y_true", "must not be separated by the scores", "its slope is infinite")
 
     def limits(alpha: float) -> tuple[float, float]:
-        return line.wald(1, 1 - alpha)
+        return line.slope.wald(1 - alpha)
 
     return _Group(line.slope.value, line.slope.error, limits, line.left_out)
 
