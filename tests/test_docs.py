@@ -26,12 +26,12 @@ PAGES = [
     *sorted(page for page in DOCS.rglob("*.md") if not {"_build", "generated"} & set(page.parts)),
     ROOT / "benchmarks" / "README.md",
 ]
-NEEDED = {"docs/guide/torch.md": "torch"}  # a library that the test extra does not bring
+NEEDED = {"docs/reference/torch.md": "torch"}  # a library that the test extra does not bring
 APART = {
     "Spark": "pyspark",
     "Dask": "dask",
     "Ibis": "ibis",
-}  # sections of sources.md that need one, too
+}  # sections of large-tables.md that need one, too
 START = DOCS / "start.md"
 TORCH = ROOT / "src" / "trueness" / "torch" / "__init__.py"
 EXAMPLES = [page for page in PAGES if ">>> " in page.read_text(encoding="utf-8") and page != START]
@@ -68,7 +68,7 @@ def test_install_lines_name_a_clone_or_its_address():
 
 
 def test_the_page_on_assessments_names_every_kind_of_advice():
-    table = (DOCS / "guide" / "assess.md").read_text(encoding="utf-8")
+    table = (DOCS / "reference" / "assessment.md").read_text(encoding="utf-8")
     named = re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)
     assert sorted(named) == sorted(["kind", *get_args(AdviceKind)])
 
@@ -253,7 +253,7 @@ def test_every_example_of_an_engine_gives_what_is_printed(title):
     pytest.importorskip(APART[title], reason=f"{APART[title]} is not installed")
     if title == "Spark" and why_not():
         pytest.skip(why_not())
-    text = (DOCS / "guide" / "sources.md").read_text(encoding="utf-8")
+    text = (DOCS / "howto" / "large-tables.md").read_text(encoding="utf-8")
     (own,) = re.findall(section(title), text, re.MULTILINE)
     begin = text[: text.index("An engine adds")]
     assert_examples_hold(begin + own, title)

@@ -32,7 +32,7 @@ _FEWEST = 15
 MEASURES = ("slope", "intercept", "observed_expected", "brier", "log_loss", "auc", "prevalence")
 
 # The least favourable cell of the tables whose settings were chosen by hand, at the nominal .05 or
-# .95 unless another level is named; the pages of docs/evidence and docs/guide have them.
+# .95 unless another level is named; the pages of docs/evidence have them.
 BY_HAND = {
     "cox": "0.054",
     "spiegelhalter": "0.097, clusters",

@@ -9,7 +9,7 @@ import pytest
 import trueness as tn
 from trueness import recalibrate
 
-PAGE = Path(__file__).parents[2] / "docs" / "guide" / "report.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "report.md"
 # What stands under these keys is a record of the library, or names of the user.
 LEAVES = (
     *(

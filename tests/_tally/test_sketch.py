@@ -56,7 +56,7 @@ def test_what_needs_only_sums_is_exact(rows):
         assert tn.squared_ece(s, bins=bins) == tn.squared_ece(y, p, bins=bins)
 
 
-# The largest differences between a sketch and its rows in the experiments of docs/guide/sketch.md.
+# The largest differences between a sketch and its rows in the experiments of docs/reference/sums.md.
 NEAR = {
     "ece": (tn.ece, {}, 3e-4),
     "ace": (tn.ace, {}, 3e-4),

@@ -1,4 +1,4 @@
-"""What docs/guide/commands.md shows is what one gets."""
+"""What docs/reference/commands.md shows is what one gets."""
 
 import json
 import re
@@ -9,7 +9,7 @@ import pytest
 from grids import slow
 from tables_on_disk import write_columns
 
-PAGE = Path(__file__).parents[2] / "docs" / "guide" / "commands.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 
 
 def sections():

@@ -221,7 +221,7 @@ def test_an_executor_killed_in_the_middle_of_a_scan_changes_no_bit(spark, spark_
 
 
 def watch_by_day(rows):
-    """The one line of the guide: groups of an engine become looks, without the day that is still open."""
+    """The one line of the page on watching: groups of an engine become looks, without the day that is still open."""
     watch = tn.Watch()
     groups = tn.scan_groups(rows, by=["day", "region"], label="y", prob="p", bins="sketch")
     watch.update(groups, time="day", before="2025-01-04")

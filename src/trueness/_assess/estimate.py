@@ -73,8 +73,8 @@ def estimate(
 
     Notes
     -----
-    ``docs/guide/inference.md`` describes the methods of limits, and ``docs/evidence/coverage.md``
-    has their coverage. The l2 error and its square have value and limits of :func:`ece_interval`.
+    ``docs/reference/inference.md`` describes the methods of limits, ``docs/evidence/coverage.md``
+    how often they cover. The l2 error and its square have value and limits of :func:`ece_interval`.
 
     For MCE, TCE, smooth ECE, ICI, E50, E90, Emax, miscalibration and your own functions no valid
     interval is known: they are biased upwards, and a percentile bootstrap would exclude zero for

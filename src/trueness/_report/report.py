@@ -78,7 +78,7 @@ class Report:
 
     @property
     def verdicts(self) -> dict[str, str]:
-        """The conclusion for each model as a code; ``docs/guide/report.md`` lists the codes."""
+        """The conclusion for each model as a code; ``docs/reference/report.md`` lists the codes."""
         return {model.name: model.verdict.code for model in self._contents.models}
 
     def to_dict(self) -> dict[str, Any]:
@@ -254,10 +254,10 @@ def report(
     Notes
     -----
     Every number is that of a public function, called with this `level` and `seed`;
-    ``docs/guide/report.md`` says which. For very many rows there are fewer draws: noise floors of
-    more than 4,096 distinct scores resample labels fewer than 999 times, tests of classes with more
-    than some 200,000 distinct scores use the Kolmogorov–Smirnov test in place of the omnibus test,
-    and calibrators are tried on 100,000 rows. The report says so.
+    ``docs/reference/report.md`` says which. For very many rows there are fewer draws: noise floors
+    of more than 4,096 distinct scores resample labels fewer than 999 times, tests of classes with
+    more than some 200,000 distinct scores use the Kolmogorov–Smirnov test in place of the omnibus
+    test, and calibrators are tried on 100,000 rows. The report says so.
 
     Warnings of the library become notes of the report.
 

@@ -16,8 +16,8 @@ class Sketch(Parts[GridCells]):
 
     Every measure takes a sketch in place of labels and scores. Sums over whole cells are exact. The
     order of scores inside a cell is not kept: a measure sees all rows of a cell at their mean
-    score, and its value is an approximation; the guide to sketches lists the largest errors seen in
-    experiments.
+    score, and its value is an approximation; ``docs/reference/sums.md`` lists the largest errors
+    seen in experiments.
 
     Examples
     --------

@@ -32,7 +32,7 @@ _IMPORTANCE = (
 )
 _SKETCH = (
     "From a sketch: rows count at the mean score of their cell. The largest errors seen in "
-    "experiments are in docs/guide/sketch.md. Equal-width bins are exact if their number is a "
+    "experiments are in docs/reference/sums.md. Equal-width bins are exact if their number is a "
     "power of two up to 512."
 )
 _SCORES_LOST = "This measure needs every distinct score; bins do not keep them."

@@ -1,6 +1,6 @@
 """The contents of a report as frozen records, and as one dict of plain values.
 
-``docs/guide/report.md`` describes the fields, which are the keys of the JSON.
+``docs/reference/report.md`` describes the fields, which are the keys of the JSON.
 """
 
 import math

@@ -16,8 +16,8 @@ and the scores may drift.
 4. The largest S is compared with those of labels drawn from the pooled event probabilities, with r
    estimated again for each draw.
 
-Rows are independent. The level is approximate, since r is estimated; ``docs/guide/sketch.md`` has
-simulated levels.
+Rows are independent. The level is approximate, since r is estimated;
+``docs/evidence/coverage-tests.md`` has simulated levels.
 """
 
 from collections.abc import Sequence
