@@ -876,12 +876,13 @@ def test_the_squared_error_of_the_largest_scores_has_the_limits_of_their_interva
         )
 
 
-def test_one_score_of_two_columns_in_clusters_is_that_of_the_second():
-    """The value is that of the second column, whether or not `k=1` is spelled out; so are the limits."""
+def test_two_columns_in_clusters_are_the_second_without_k_and_the_top_label_with_k_of_1():
     y, p = some_rows(120)
     both, cluster = np.column_stack([1 - p, p]), np.arange(120) // 2
-    vector = tn.estimate("squared_ece", y, p, bins=4, cluster=cluster, seed=0)
-    for options in ({}, {"k": 1}):
+    top = np.maximum(p, 1 - p)
+    is_right = np.where(p > 1 - p, y, 1 - y)
+    for labels, scores, options in ((y, p, {}), (is_right, top, {"k": 1})):
+        vector = tn.estimate("squared_ece", labels, scores, bins=4, cluster=cluster, seed=0)
         found = tn.estimate("squared_ece", y, both, bins=4, cluster=cluster, seed=0, **options)
         assert (found.value, found.low, found.high) == pytest.approx(
             (vector.value, vector.low, vector.high)

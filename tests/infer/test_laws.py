@@ -138,3 +138,41 @@ def test_two_columns_have_the_answer_of_the_second_and_class_wise_is_no_other_qu
         assert "the event is the second" in str(found.to_dict())
         assert answer(ask(Y, BOTH, kind="classwise", **more)) == plain
     assert answered >= 2
+
+
+TAKES_A_LARGEST_SCORE = {
+    "calibration_test": tn.calibration_test,
+    "calibration_test of k = 1": partial(tn.calibration_test, k=1),
+    "compare": compared,
+    "cumulative_walk": tn.infer.cumulative_walk,
+    "curve_band": tn.curve_band,
+    "decision_certificate": tn.decision_certificate,
+    "ece_interval": tn.ece_interval,
+    "ece_interval of k = 1": partial(tn.ece_interval, k=1),
+    "equivalence_test": partial(tn.equivalence_test, within=0.3),
+    "estimate of the ECE": partial(tn.estimate, "ece"),
+    "estimate of the squared ECE of k = 1": partial(tn.estimate, "squared_ece", k=1),
+    "gate": partial(tn.gate, max_ece=0.3),
+    "net_benefit": tn.net_benefit,
+    "noise_floor": lambda y, p, **o: tn.noise_floor("ece", p, y_true=y, resamples=19, **o),
+    "risk_coverage": tn.risk_coverage,
+    "segments": lambda *r, **o: tn.segments(*r, GROUP, resamples=19, **o),
+    "slices": lambda *r, **o: tn.worst_slices(*r, {"x": GROUP}, min_rows=5, resamples=19, **o),
+    "verdict": tn.verdict,
+}
+
+
+@pytest.mark.parametrize("ask", TAKES_A_LARGEST_SCORE.values(), ids=TAKES_A_LARGEST_SCORE)
+def test_the_text_of_a_result_says_what_two_columns_were_taken_for(ask):
+    is_asked_by_k = isinstance(ask, partial) and "k" in ask.keywords
+    top_label = str(ask(Y, BOTH) if is_asked_by_k else ask(Y, BOTH, kind="confidence"))
+    assert top_label.count("The two columns of scores are read as the top label") == 1
+    if not is_asked_by_k:
+        binary = str(ask(Y, BOTH))
+        assert binary.count("The two columns of scores are one binary problem") == 1
+
+
+def test_the_estimate_of_the_squared_error_of_two_columns_has_the_value_of_the_function():
+    for options in ({}, {"k": 1}, {"kind": "confidence"}):
+        estimate = tn.estimate("squared_ece", Y, BOTH, **options)
+        assert estimate.value == pytest.approx(tn.squared_ece(Y, BOTH, **options), rel=1e-12)

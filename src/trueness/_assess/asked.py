@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from trueness._assess.rows import ModelRows
-from trueness._tally.evidence import Evidence
+from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.multiclass import View
 from trueness._tally.rules import BinRule
 from trueness.errors import InputError, quietly
@@ -36,12 +36,9 @@ class Asked:
         """The same with other settings; the memo is shared."""
         return replace(self, **changes)
 
-    def view(self, kind: View, *, keep: bool = False) -> Evidence:
-        """The rows as a question reads them.
-
-        `keep` keeps two columns that are one binary problem otherwise.
-        """
-        return self.rows.view(kind, "keep" if keep else "binary")
+    def view(self, kind: View, two_columns: TwoColumns = "binary") -> Evidence:
+        """The rows as a question reads them; what two columns are depends on the question."""
+        return self.rows.view(kind, two_columns)
 
     def ask(self, question: str, **options: Any) -> Any:
         """The answer; an error says why these rows, or these options, do not allow it."""

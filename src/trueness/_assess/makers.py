@@ -27,7 +27,7 @@ from trueness._assess.where import Grounds, where
 from trueness._input.arguments import check_flag, checked_word
 from trueness._level import Level
 from trueness._numerics.holm import holm
-from trueness._tally.evidence import Evidence
+from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.rules import EqualMass
 from trueness._tally.tally import Binned
 from trueness.errors import InputError, quietly
@@ -81,7 +81,7 @@ def test(a: Asked, **options: Any) -> Significance:
 
     As long as the Monte-Carlo error of the p-value leaves the decision open, more are drawn.
     """
-    evidence = a.view("confidence", keep=options.get("k") is not None)
+    evidence = a.view("confidence", _two_columns_for(options.get("k")))
     is_default = options.get("resamples") is None
     is_omnibus = options.get("method", "omnibus") in ("omnibus", "quantiles")
     if is_default and is_omnibus and _is_one(evidence):
@@ -117,7 +117,7 @@ def _settled_draws(a: Asked, options: Mapping[str, Any]) -> int | None:
 
 def interval(a: Asked, **options: Any) -> Interval:
     """A confidence set of the l2 error."""
-    evidence = a.view("confidence", keep=options.get("k") is not None)
+    evidence = a.view("confidence", _two_columns_for(options.get("k")))
     draws = _settled_draws(a, options)
     return interval_of(evidence, level=a.level, seed=a.seed, draws=draws, **options)
 
@@ -197,7 +197,7 @@ def estimate(
     question = asked_question(a, measure, options)
     if checked_word(method, "method", ("auto", "bootstrap")) == "bootstrap":
         question = _with_bootstrap(question, measure)
-    evidence = a.view(kind or question.measure.view, keep=_keeps_columns(question))
+    evidence = a.view(kind or question.measure.view, _two_columns_of(question))
     draws = partial(_draws, a)
     try:
         refuse_asymmetric(evidence, question.measure.key)
@@ -236,9 +236,20 @@ def asked_question(a: Asked, measure: Any, options: Mapping[str, Any]) -> Questi
     return question._replace(options={**question.options, "bins": rule})
 
 
-def _keeps_columns(question: Question) -> bool:
-    """Whether two columns are not one binary problem: the scores of a row are needed together."""
-    return question.options.get("k") not in (None, 1) or question.measure.key == "accuracy"
+def _two_columns_of(question: Question) -> TwoColumns:
+    """What a matrix of two columns is to a measure: for the accuracy, the top label."""
+    if question.measure.key == "accuracy":
+        return "top-label"
+    return _two_columns_for(question.options.get("k"))
+
+
+def _two_columns_for(k: int | None) -> TwoColumns:
+    """What a matrix of two columns is where the `k` largest scores of each row are asked for."""
+    if k is None:
+        return "binary"
+    if k == 1:
+        return "top-label"
+    return "keep"
 
 
 def _draws(
@@ -307,7 +318,7 @@ def floor(
     """What a calibrated model would show."""
     by_position = isinstance(measure, partial) and measure.args
     question = own_question(measure) if by_position else asked_question(a, measure, options)
-    evidence = a.view(kind or question.measure.view, keep=_keeps_columns(question))
+    evidence = a.view(kind or question.measure.view, _two_columns_of(question))
     draws = partial(_draws, a, resamples=resamples, workers=workers, report=report)
     # The bins of the assessment are no option of the measure.
     name = question.display_name if by_position else question_of(measure, options).display_name

@@ -39,7 +39,7 @@ from trueness.errors import InputError, TruenessWarning, collected_warnings, war
 from trueness.typing import ArrayLike, Ints, Kind, RowOptions, WeightType
 
 Sums: TypeAlias = Tally | Binned | Sketch
-TwoColumns: TypeAlias = Literal["binary", "keep"]
+TwoColumns: TypeAlias = Literal["binary", "top-label", "keep"]
 _MOST_ROWS = 1 << 28
 # Scores of a matrix from which on the sums of its classes, six times its memory, are made when
 # needed.
@@ -178,10 +178,14 @@ class Evidence:
             "weight_type": weight_type,
         }
         fields["asked"] = rows.get("kind") is not None
+        has_two_columns = first.p.shape[1:] == (2,)
+        asks_for_top_label = rows.get("kind") in ("confidence", "top-label")
+        if has_two_columns and asks_for_top_label:
+            fields["notes"] += (multiclass.TOP_OF_TWO_COLUMNS,)
         if (
             two_columns == "keep"
             or rows.get("kind") not in (None, "classwise")
-            or first.p.shape[1:] != (2,)
+            or not has_two_columns
         ):
             stated = y_true if events is not None else dict.fromkeys(samples)
             return {
@@ -203,16 +207,23 @@ class Evidence:
         """The rows of a matrix as another question reads them: all classes, or the top one.
 
         Two columns are the binary problem of the second, unless they are to be kept or the top
-        label was asked for. Sums, vectors of scores and several labels have one view only.
+        label is asked for. Sums, vectors of scores and several labels have one view only.
         """
         rows = self.rows
         if rows is None or rows.p.ndim == 1 or self.view == "multilabel":
-            if two_columns != "keep" and self.given is not None and self.given.kind == "classwise":
+            if (
+                two_columns == "binary"
+                and self.given is not None
+                and self.given.kind == "classwise"
+            ):
                 return Evidence.of_sums(self.given, weight_type=self.weight_type)
             return self
         own_view = self.asked and self.view != "classwise"
-        if two_columns == "keep" or own_view or rows.p.shape[1:] != (2,):
+        has_two_columns = rows.p.shape[1:] == (2,)
+        if two_columns != "binary" or own_view or not has_two_columns:
             seen = replace(self, view=self.view if self.asked else view, memory=self._warned)
+            if has_two_columns and two_columns == "top-label" and not own_view:
+                seen = replace(seen, notes=(*self.notes, multiclass.TOP_OF_TWO_COLUMNS))
             # Of very many scores the sums of each class are made when they are needed.
             if seen.view == "classwise" and rows.p.size > _LARGE:
                 return seen.every_class

@@ -132,6 +132,11 @@ def binary_of_two_columns(sample: Sample) -> Sample:
 
 
 TWO_COLUMNS = "The two columns of scores are one binary problem: the event is the second."
+# Results show both sentences: `results._record.with_two_columns` knows how they begin.
+TOP_OF_TWO_COLUMNS = (
+    "The two columns of scores are read as the top label: the larger score of each row, and "
+    "whether its class is the label."
+)
 
 
 def two_columns_in_words(classes: Sequence[Any] | None) -> str:

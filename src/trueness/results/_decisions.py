@@ -7,7 +7,7 @@ from typing import Any
 from trueness._text.numbers import count, level_percent, number, percentage, span
 from trueness._text.strings import align
 from trueness.results._inference import Estimate
-from trueness.results._record import Record
+from trueness.results._record import Record, with_two_columns
 from trueness.typing import Floats
 
 _SHOWN = 5
@@ -200,6 +200,8 @@ class NetBenefit(_Curves):
     """Rows."""
     prevalence: float
     """Share of events, as observed or as stated."""
+    note: str = ""
+    """How the rows were read, such as what a matrix of two columns was taken for."""
 
     @property
     def avoided(self) -> Floats | dict[str, Floats]:
@@ -241,7 +243,8 @@ class NetBenefit(_Curves):
         return f"{'; '.join(lines)} {details}"
 
     def __str__(self) -> str:
-        return f"{self.sentence}\n{self._at_some_thresholds()}"
+        sentence = with_two_columns(self.sentence, self.note)
+        return f"{sentence}\n{self._at_some_thresholds()}"
 
     def _at_some_thresholds(self) -> str:
         """The net benefit with its limits at up to five thresholds, beside that of treating all."""

@@ -134,6 +134,8 @@ class NoiseFloor(Record):
     """The view: 'binary', 'classwise', 'confidence', 'top-label' or 'multilabel'."""
     draws: Floats = field(repr=False, compare=False)
     """The simulated values in the order drawn; not part of :meth:`to_dict`."""
+    note: str = ""
+    """How the rows were read, such as what a matrix of two columns was taken for."""
 
     def _entries(self) -> dict[str, Any]:
         """Fields by name, without the draws."""
@@ -143,12 +145,14 @@ class NoiseFloor(Record):
         floor = f"{self.mean:.4f} ± {self.std:.4f}"
         if self.observed is None:
             span = f"{level_percent(self.level)} between {self.low:.4f} and {self.high:.4f}"
-            return f"{self.measure}: a calibrated model would show {floor} ({span})"
+            sentence = f"{self.measure}: a calibrated model would show {floor} ({span})"
+            return with_two_columns(sentence, self.note)
         assert self.pvalue is not None
-        return (
+        sentence = (
             f"{self.measure} {self.observed:.4f}; a calibrated model would show {floor} "
             f"({p_value(self.pvalue)})"
         )
+        return with_two_columns(sentence, self.note)
 
 
 # The normal quantile of a 99 % interval.

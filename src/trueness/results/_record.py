@@ -25,8 +25,8 @@ _GAP = re.compile(r"\S {2,}\S")
 """What a table of characters has between its columns."""
 
 
-# As rows say it that were read from a matrix of two columns.
-_TWO_COLUMNS = re.compile(r"The two columns of scores are one binary problem: .*?\.(?= |$)")
+# The note of rows that were read from a matrix of two columns.
+_TWO_COLUMNS = re.compile(r"The two columns of scores are .*?\.(?= |$)")
 
 
 def with_two_columns(sentence: str, note: str) -> str:

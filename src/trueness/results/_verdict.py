@@ -8,7 +8,7 @@ from trueness._text.numbers import count, p_value
 from trueness._text.strings import shorten
 from trueness.results import _verdict_words as words
 from trueness.results._inference import Estimate, Interval, PriorShift, Significance
-from trueness.results._record import Record
+from trueness.results._record import Record, with_two_columns
 from trueness.results._statements import Statement
 
 Code: TypeAlias = Literal[
@@ -302,4 +302,5 @@ class Verdict(Record):
         return f"{self.headline} {self.certainty}".rstrip()
 
     def __str__(self) -> str:
-        return self.sentence
+        note = "" if self.test is None else self.test.assumptions
+        return with_two_columns(self.sentence, note)

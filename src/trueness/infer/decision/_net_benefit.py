@@ -212,6 +212,7 @@ def benefit_of(
         level=level,
         n=models[first].n,
         prevalence=models[first].means[1] if rate is None else rate,
+        note=models[first].note,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -69,9 +70,10 @@ def noise_floor_of(
         # be, too.
         compared = question.value_of_tally(pooled_tally(evidence.tally))
     n = round(evidence.weight) if evidence.whole else evidence.sums.n
-    return floor_of_draws(
+    floor = floor_of_draws(
         name, values, observed, level, alternative, n=n, kind=evidence.view, compared=compared
     )
+    return replace(floor, note=evidence.note)
 
 
 _PASS_ROWS = "Pass labels and scores; of very many rows and classes, pass `resamples`."
