@@ -1,5 +1,6 @@
 """Options that many functions take: whole numbers, fractions, words and seeds."""
 
+import json
 import math
 import reprlib
 from collections.abc import Callable
@@ -98,6 +99,19 @@ def checked_word(value: Any, name: str, words: tuple[str, ...]) -> str:
         demand = f"must be {', '.join(first_words)} or {last}"
         raise InputError(name, demand, f"got {value!r}", remedy=did_you_mean(value, words))
     return value
+
+
+def checked_json(value: Any, name: str) -> Any:
+    """The value as JSON brings it back; an error names the argument if that is another value."""
+    try:
+        back = json.loads(json.dumps(value, allow_nan=False, ensure_ascii=False))
+        is_same = back == value
+    except (TypeError, ValueError, RecursionError):
+        is_same = False
+    if not is_same:
+        demand = "must be ready for JSON: text, numbers, lists and dicts of these"
+        raise InputError(name, demand, f"got {reprlib.repr(value)}")
+    return back
 
 
 def check_flag(value: Any, name: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 
-from trueness._input.arguments import check_flag, checked_word
+from trueness._input.arguments import check_flag, checked_json, checked_word
 from trueness._input.columns import column
 from trueness._input.labels import check_pos_label, checked_order
 from trueness._input.sample import WEIGHT_TYPES, Sample, check_weights, read_sample
@@ -136,7 +136,7 @@ class Accumulator:
         of edges."""
         self.buckets = None if buckets is None else check_buckets(buckets)
         """The number of buckets of clusters, if any."""
-        self.about = store.json_ready(dict(about or {}), "about")
+        self.about = checked_json(dict(about or {}), "about")
         """Notes that are kept with the sums."""
         self.position: Any = None
         """Where the last batch ended, as passed to `update`."""
@@ -162,7 +162,7 @@ class Accumulator:
         if "pos_label" in self._options:
             check_pos_label(self._options["pos_label"])
         for name in ("labels", "pos_label"):
-            store.json_ready(self._options.get(name), name)
+            checked_json(self._options.get(name), name)
         self._settled: dict[Group, Sums] = {}
         self._waiting: WaitingRows | None = None
         self._other_label: Any = None
@@ -220,7 +220,7 @@ class Accumulator:
             since it was added already, and so is an older one, if positions are numbers, or dates
             or times as ISO text; of other text, lists and dicts only the last is known.
         """
-        where = store.json_ready(position, "position")
+        where = checked_json(position, "position")
         cluster = clusters_of(y_true, cluster)
         for name, passed, setting in (("group", group, "by"), ("cluster", cluster, "buckets")):
             if passed is None and getattr(self, setting) is not None:
@@ -294,7 +294,7 @@ class Accumulator:
         label = column(y_true, "y_true").values[first]
         if isinstance(label, np.generic):
             label = label.item()
-        label = store.json_ready(label, "y_true")
+        label = checked_json(label, "y_true")
         self._refuse_third_label(label, "this batch")
         if self._other_label is None:
             return label
@@ -538,7 +538,7 @@ class Accumulator:
         Identical for the same unweighted rows in any order and partition.
         """
         for name in ("about", "position"):
-            store.json_ready(getattr(self, name), name)
+            checked_json(getattr(self, name), name)
         state = {
             "options": self._options,
             "position": self.position,

@@ -93,19 +93,6 @@ _FORMS = {
 }
 
 
-def json_ready(value: Any, name: str) -> Any:
-    """The value as JSON brings it back, or an error that names the argument."""
-    try:
-        back = json.loads(json.dumps(value, allow_nan=False, ensure_ascii=False))
-        is_same = back == value
-    except (TypeError, ValueError, RecursionError):
-        is_same = False
-    if not is_same:
-        demand = "must be ready for JSON: text, numbers, lists and dicts of these"
-        raise InputError(name, demand, f"got {reprlib.repr(value)}")
-    return back
-
-
 def save(path: str | Path, data: bytes) -> None:
     """Replace a file in one step; a failed write leaves the old one."""
     replace_file(as_path(path), lambda file: file.write(data))
