@@ -1,11 +1,11 @@
 """Rows and the segments that they belong to: one table for rows, weighted rows and sums of rows."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,16 @@ from trueness.infer.plan._power import log_odds_of
 from trueness.typing import Bools, Floats, Ints, RowOptions
 
 
+class CentredLogOdds(NamedTuple):
+    """The log-odds of the scores less their mean in each segment."""
+
+    log_odds: sparse.csr_array
+    """The centred log-odds of the entries of each segment, of shape (segments, entries); 0 for
+    scores of 0 and 1."""
+    mean: Floats
+    """The mean in each segment, weighted by the variance of labels; 0 where there is none."""
+
+
 @dataclass(frozen=True)
 class SegmentRows:
     """Entries of one score each: a row, or rows of the same score and the same segments."""
@@ -41,7 +51,9 @@ class SegmentRows:
     events: Floats
     """Σwy."""
     columns: tuple[SegmentColumn, ...]
+    """Each says to which of its segments every entry belongs."""
     cluster: Ints | None = None
+    """The cluster of each entry; None if rows are independent."""
 
     @property
     def size(self) -> int:
@@ -60,7 +72,7 @@ class SegmentRows:
 
     @property
     def log_odds(self) -> Floats:
-        """Logit p, and 0 where that is infinite."""
+        """Log p/(1 − p), and 0 where that is infinite."""
         return log_odds_of(self.score)
 
     @property
@@ -69,21 +81,29 @@ class SegmentRows:
         return np.asarray(self.events - self.weight * self.score)
 
     @property
-    def common_excess(self) -> Floats:
-        """Σw(y − p) and Σw(y − p) logit p of all rows with scores strictly between 0 and 1."""
-        residual = self.residual * self.inside
-        return np.array([residual.sum(), residual @ self.log_odds])
-
-    @property
     def inside(self) -> Bools:
         """Whether the score lies strictly between 0 and 1."""
         return np.asarray((self.score > 0) & (self.score < 1))
 
-    @cached_property
-    def away(self) -> tuple[Any, Floats]:
-        """The log-odds less their mean in each segment, as a sparse matrix; and those means.
+    @property
+    def common_residuals(self) -> Floats:
+        """Σw(y − p) and Σw(y − p)x of all rows, x being the log-odds of the score p.
 
-        Only scores inside (0, 1) count; the means are weighted by variance.
+        Rows with scores of 0 and 1 are left out.
+        """
+        residual = self.residual * self.inside
+        return np.array([residual.sum(), residual @ self.log_odds])
+
+    def common_residuals_by_cluster(self, clusters: int) -> Floats:
+        """The sums of :attr:`common_residuals` over each cluster, of shape (2, clusters)."""
+        terms = np.stack([self.inside, self.log_odds]) * self.residual
+        return np.stack([np.bincount(self.cluster_by_content, term, clusters) for term in terms])
+
+    @cached_property
+    def centred(self) -> CentredLogOdds:
+        """The log-odds of the scores less their mean in each segment.
+
+        Only scores strictly between 0 and 1 count.
         """
         members = self.members
         inside = self.inside
@@ -94,24 +114,27 @@ class SegmentRows:
         centred = x[members.indices] - np.repeat(mean, np.diff(members.indptr))
         values = np.where(inside[members.indices], centred, 0.0)
         entries = (values, members.indices, members.indptr)
-        return sparse.csr_array(entries, shape=members.shape), mean
+        return CentredLogOdds(sparse.csr_array(entries, shape=members.shape), mean)
 
     @cached_property
-    def members(self) -> Any:
-        """Which entries belong to which segment.
+    def members(self) -> sparse.csr_array:
+        """Which entries belong to which segment: a sparse matrix of ones.
 
-        A sparse 0/1 matrix of shape (segments, entries).
+        Its shape is (segments, entries): the segments of the first column, then those of the next.
         """
-        order = np.concatenate([np.argsort(column.code, kind="stable") for column in self.columns])
-        sizes = np.concatenate(
-            [np.bincount(column.code, minlength=len(column.values)) for column in self.columns]
-        )
+        orders = []
+        counts = []
+        for column in self.columns:
+            orders.append(np.argsort(column.code, kind="stable"))
+            counts.append(np.bincount(column.code, minlength=len(column.values)))
+        order = np.concatenate(orders)
+        sizes = np.concatenate(counts)
         start = np.concatenate([[0], np.cumsum(sizes)])
-        shape = (sizes.size, self.size)
-        return sparse.csr_array((np.ones(order.size, dtype=np.int64), order, start), shape=shape)
+        ones = np.ones(order.size, dtype=np.int64)
+        return sparse.csr_array((ones, order, start), shape=(sizes.size, self.size))
 
     def at(self, place: Ints) -> "SegmentRows":
-        """Some of the entries; segments keep their codes."""
+        """The entries at these places; segments keep their codes, clusters are numbered anew."""
         cluster = None
         if self.cluster is not None:
             cluster = np.unique(self.cluster[place], return_inverse=True)[1].reshape(-1)
@@ -127,16 +150,19 @@ class SegmentRows:
         )
 
     def without_overall_error(self) -> "SegmentRows | None":
-        """Scores after the shift and slope of all rows are undone.
+        """The same rows with scores from which the shift and slope of all rows are removed.
 
-        None if these cannot be estimated.
+        The log-odds x of a score become a + bx, the logistic regression of all labels on x. If it
+        has no finite slope, b is 1. None if a is not finite either. Scores of 0 and 1 stay.
         """
         inside = self.inside
-        cells = (self.log_odds[inside], self.weight[inside], self.events[inside])
-        slope, intercept = recalibration_line(*cells)
+        x = self.log_odds[inside]
+        weight = self.weight[inside]
+        events = self.events[inside]
+        slope, intercept = recalibration_line(x, weight, events)
         if math.isnan(slope):
             slope = 1.0
-            intercept = recalibration_shift(*cells)
+            intercept = recalibration_shift(x, weight, events)
         if not math.isfinite(intercept):
             return None
         # Nine digits do not depend on the order of rows.
@@ -146,9 +172,10 @@ class SegmentRows:
         return replace(self, score=np.where(inside, score, self.score))
 
     def moved_inside(self, unit: float | None) -> "SegmentRows":
-        """Scores of 0 and 1 moved inside, if labels contradict them.
+        """The same rows with scores of 0 and 1 moved inside, if labels contradict them.
 
-        They move by up to half the unit to which they were rounded.
+        They move by up to half of `unit`, to multiples of which scores were rounded. The rows
+        themselves if it is None, or if no label contradicts a score of 0 or 1.
         """
         too_low = (self.score == 0) & (self.events > 0)
         too_high = (self.score == 1) & (self.events < self.weight)
@@ -161,28 +188,31 @@ class SegmentRows:
         return replace(self, score=score)
 
     def pooled(self, angle: float | None = None) -> "SegmentRows":
-        """Entries of the same score, weight and segments as one entry.
+        """Entries of the same score, weight and segments as one entry, without clusters.
 
         Their order ignores names and the order of rows; entries of the same segments are
-        neighbours. With `angle`, scores share an entry if arcsin √p falls into the same step, and
-        have their mean; weights then have their root mean square.
+        neighbours. With `angle`, near ties are one entry, too: scores p of the same segments whose
+        arcsin √p falls into the same step of this width. They get their mean score, and their
+        weights the root of their mean square.
         """
         if angle is None:
-            scores = [self.scale, self.score]
+            keys = [self.scale, self.score, *self._codes_by_content]
         else:
-            scores = [np.floor(np.arcsin(np.sqrt(self.score)) / angle)]
-        keys = [*scores, *self._codes_by_content]
+            step = np.floor(np.arcsin(np.sqrt(self.score)) / angle)
+            keys = [step, *self._codes_by_content]
         order = np.lexsort(keys)
         changes = np.any([np.diff(key[order]) != 0 for key in keys], axis=0)
-        first = np.flatnonzero(np.append(True, changes))
+        start = np.flatnonzero(np.append(True, changes))
+        first = order[start]
 
-        def sums(values: Any) -> Any:
-            return np.add.reduceat(values[order], first)
+        def sums(values: NDArray[Any]) -> NDArray[Any]:
+            """The sum of the values of each new entry."""
+            return np.asarray(np.add.reduceat(values[order], start))
 
         count = sums(self.count)
         if angle is None:
-            score = self.score[order][first]
-            scale = self.scale[order][first]
+            score = self.score[first]
+            scale = self.scale[first]
         else:
             score = np.clip(sums(self.count * self.score) / count, 0, 1)
             scale = np.sqrt(sums(self.count * self.scale**2) / count)
@@ -193,22 +223,20 @@ class SegmentRows:
             rows=sums(self.rows),
             weight=sums(self.weight),
             events=sums(self.events),
-            columns=tuple(
-                column._replace(code=column.code[order][first]) for column in self.columns
-            ),
+            columns=tuple(column._replace(code=column.code[first]) for column in self.columns),
         )
 
     @cached_property
     def _codes_by_content(self) -> list[Ints]:
-        """The segment of each entry in each column, numbered by content."""
+        """The segment of each entry in each column, numbered by its scores and labels."""
         content = self._content()
         return [rank_by_sum(column.code, content)[column.code] for column in self.columns]
 
     @cached_property
     def cluster_by_content(self) -> Ints:
-        """The cluster of each entry, numbered by content.
+        """The cluster of each entry, numbered by the scores, labels and segments of its rows.
 
-        Results then depend neither on names nor on order.
+        The numbers depend neither on the names of clusters nor on the order of rows.
         """
         assert self.cluster is not None
         return rank_by_sum(self.cluster, self._content(*self._codes_by_content))[self.cluster]
@@ -216,25 +244,26 @@ class SegmentRows:
     def with_columns_by_content(self) -> "tuple[SegmentRows, list[int]]":
         """These rows with columns and their values in an order that ignores names.
 
-        The place that each column had before comes with it. A value is known by its labels; then
-        also by what its labels have in other columns. Groups of numbers keep their order.
+        The place that each column had before comes with them. A value is known by the scores and
+        labels of its rows, and in a second round also by their values in the other columns. Groups
+        of numbers keep their order.
         """
-        labels = self._content()
+        content = self._content()
         for _ in range(2):
-            sums = [sums_by_code(column.code, labels) for column in self.columns]
-            of_column = [mix_bits(value_sums).sum(dtype=np.uint64) for value_sums in sums]
-            joint = np.zeros(self.size, dtype=np.uint64)
-            for column, of_value, of_values in zip(self.columns, sums, of_column, strict=True):
-                joint += mix_bits(of_value ^ of_values)[column.code]
-            labels = self._content(joint)
-        place = sorted(range(len(self.columns)), key=of_column.__getitem__)
-        columns = (_values_by_content(self.columns[i], labels) for i in place)
+            of_values = [sums_by_code(column.code, content) for column in self.columns]
+            of_columns = [mix_bits(sums).sum(dtype=np.uint64) for sums in of_values]
+            all_columns = np.zeros(self.size, dtype=np.uint64)
+            for i, column in enumerate(self.columns):
+                all_columns += mix_bits(of_values[i] ^ of_columns[i])[column.code]
+            content = self._content(all_columns)
+        place = sorted(range(len(self.columns)), key=of_columns.__getitem__)
+        columns = (_values_by_content(self.columns[i], content) for i in place)
         return replace(self, columns=tuple(columns)), place
 
     def _content(self, *more: NDArray[Any]) -> NDArray[np.uint64]:
-        """A number for the labels of each entry.
+        """A number made of the score, weight and labels of each entry, and of `more` of its values.
 
-        Those of equal rows add up to that of their entry.
+        The numbers of equal rows add up to that of the entry that holds them together.
         """
         bits = np.zeros(self.size, dtype=np.uint64)
         for values in (self.score, self.scale, *more):
@@ -244,7 +273,10 @@ class SegmentRows:
 
 
 def _values_by_content(column: SegmentColumn, labels: NDArray[np.uint64]) -> SegmentColumn:
-    """The column with its values in the order of their labels; groups of numbers stay."""
+    """The column with its values in the order of their rows' `labels`, numbers made of labels.
+
+    A column of numbers that were cut into groups stays as it is. Values without rows come last.
+    """
     if column.edges:
         return column
     rank = rank_by_sum(column.code, labels)
@@ -266,7 +298,10 @@ def event_rows(y_true: Any, y_prob: Any, rows: RowOptions) -> Evidence:
 
 
 def places_by_value(column: SegmentColumn, evidence: Evidence) -> Iterator[tuple[str, Ints]]:
-    """The values of a column that have rows of any weight, each with the places of its rows."""
+    """Each value of a column with the places of its rows.
+
+    Values without rows, or whose rows all have weight 0, are left out.
+    """
     # NumPy sorts small integers by radix, in linear time.
     small = np.uint16 if len(column.values) < 1 << 16 else np.int64
     order = np.argsort(column.code.astype(small), kind="stable")
@@ -279,7 +314,11 @@ def places_by_value(column: SegmentColumn, evidence: Evidence) -> Iterator[tuple
 
 
 def of_rows(evidence: Evidence, columns: tuple[SegmentColumn, ...], what: str) -> SegmentRows:
-    """Rows with one score each; those of weight zero are left out."""
+    """One entry per row of the evidence and of these columns; rows of weight 0 are left out.
+
+    `what` is asked of them, for messages: "segments" or "slices". Several scores per row, and
+    scores out of range, are refused; few clusters give a warning.
+    """
     evidence.require_one(f"the {what} of a matrix")
     cells_of_rows(evidence.sample)  # checks every value
     w = evidence.sample.w
@@ -311,39 +350,44 @@ def of_rows(evidence: Evidence, columns: tuple[SegmentColumn, ...], what: str) -
 def of_groups(
     names: Sequence[str], groups: Mapping[Any, Tally | Sketch | Binned], crossed: int = 1
 ) -> SegmentRows:
-    """The cells of the sums of each group.
+    """One entry per cell of the sums of each group.
 
     Scores that are known only by their mean over a cell or bin have that mean. With several names
-    the keys are tuples, and every entry of them is a column.
+    the keys are tuples, and every entry of them is a column. Up to `crossed` columns together are
+    further columns.
     """
-    parts = [_of_sums(sums) for sums in groups.values()]
-    group = np.repeat(np.arange(len(parts)), [part[0].size for part in parts])
-    score, count, scale, rows, weight, events = (
-        np.concatenate(values) for values in zip(*parts, strict=True)
-    )
+    parts = [_cells_of_group(sums) for sums in groups.values()]
+    group = np.repeat(np.arange(len(parts)), [part.score.size for part in parts])
     keys = [key if isinstance(key, tuple) else (key,) for key in groups]
     columns = []
     for name, values in zip(names, zip(*keys, strict=True), strict=True):
-        texts = _names(values)
+        texts = _texts(values)
         codes = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         code = np.array([codes[text] for text in texts])
         columns.append(SegmentColumn(name, code[group], tuple(codes)))
+    cells = _GroupCells._make(map(np.concatenate, zip(*parts, strict=True)))
     return SegmentRows(
-        score, count, scale, rows, weight, events, with_crossings(tuple(columns), crossed)
+        score=cells.score,
+        count=cells.labels,
+        scale=cells.scale,
+        rows=cells.rows,
+        weight=cells.weight,
+        events=cells.events,
+        columns=with_crossings(tuple(columns), crossed),
     )
 
 
-def _names(values: Sequence[Any]) -> list[str]:
-    """Names as text.
+def _texts(values: Sequence[Hashable]) -> list[str]:
+    """The values of a column of keys as text, None as "(missing)".
 
-    Text that is written like another value is quoted, as in columns of rows: 1 and "1" are
-    different.
+    Text that reads like a value of another type is quoted, as in columns of rows: 1 and "1" are
+    different. So is the empty text.
     """
     other_texts = {
         MISSING if value is None else str(value) for value in values if not isinstance(value, str)
     }
 
-    def text_of(value: Any) -> str:
+    def text_of(value: Hashable) -> str:
         if value is None:
             return MISSING
         if isinstance(value, str) and value in other_texts:
@@ -353,8 +397,23 @@ def _names(values: Sequence[Any]) -> list[str]:
     return [text_of(value) for value in values]
 
 
-def _of_sums(sums: Tally | Sketch | Binned) -> tuple[Any, ...]:
-    """Scores, labels, weight of a label, rows, Σw and Σwy."""
+class _GroupCells(NamedTuple):
+    """The cells of one group that have rows: `labels` is their `count` in :class:`SegmentRows`."""
+
+    score: Floats
+    labels: Ints
+    scale: Floats
+    rows: Ints
+    weight: Floats
+    events: Floats
+
+
+def _cells_of_group(sums: Tally | Sketch | Binned) -> _GroupCells:
+    """The cells of the sums of one group that have rows; sums of clusters are refused.
+
+    Weights that count rows are labels of weight 1. Otherwise each row is a label, and all rows of a
+    cell have the root of their mean squared weight.
+    """
     if sums.buckets is not None:
         got = "these have buckets of clusters, whose dependence tests of segments do not allow for"
         raise InputError(
@@ -364,10 +423,17 @@ def _of_sums(sums: Tally | Sketch | Binned) -> tuple[Any, ...]:
     filled = part.count > 0
     rows = np.asarray(part.count[filled])
     weight = np.asarray(part.weight[filled])
-    events = np.asarray(part.events[filled])
-    score = np.asarray(part.score[filled])
-    if not part.whole:
-        return score, rows, np.sqrt(part.square_sums[0][filled] / rows), rows, weight, events
-    labels = weight.astype(np.int64)
-    scale = np.ones(rows.size)
-    return score, labels, scale, rows, weight.astype(np.float64), events.astype(np.float64)
+    if part.whole:
+        labels = weight.astype(np.int64)
+        scale = np.ones(rows.size)
+    else:
+        labels = rows
+        scale = np.sqrt(part.square_sums[0][filled] / rows)
+    return _GroupCells(
+        score=np.asarray(part.score[filled]),
+        labels=labels,
+        scale=scale,
+        rows=rows,
+        weight=weight.astype(np.float64),
+        events=part.events[filled].astype(np.float64),
+    )

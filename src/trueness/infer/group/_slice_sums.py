@@ -3,9 +3,11 @@
 All of them, their sums, and a search for deep ones.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +19,15 @@ from trueness.infer.group._segment_rows import SegmentRows
 from trueness.infer.group._segment_tests import LEAST_VARIANCE
 from trueness.typing import Bools, Floats, Ints
 
-# Entries of a block of memberships that are multiplied at a time.
+# Entries of a block of memberships that are multiplied at a time: 32 MiB of floats.
 _BLOCK = 1 << 22
 # Slices that a search extends by one more column, and that it hands on to be tested.
 BEAM = 100
+# Values that are given one column each use this many numbers for cells at least.
+_FEW_CELLS = 1 << 16
+
+# A condition: the number of a column, and the number of one of its values.
+Condition: TypeAlias = tuple[int, int]
 
 
 class SliceSums(NamedTuple):
@@ -28,227 +35,278 @@ class SliceSums(NamedTuple):
 
     column: Ints
     """The columns of the conditions of each slice, of shape (slices, depth); −1 where there are
-    fewer."""
+    fewer conditions."""
     code: Ints
-    """The value of each of these columns."""
+    """The number of the value of each of these columns; −1 where there are fewer conditions."""
     n: Ints
     """Rows."""
     weight: Floats
     events: Floats
     expected: Floats
-    given: Floats
+    score_variance: Floats
     """Σwp(1 − p)."""
-    left: Floats
+    square_error: Floats
     """Σw(y − p)²."""
     variance: Floats
     """Of Σwy, if the scores are calibrated and rows are independent."""
     squares: Floats
     """Σw² over labels."""
-    spread: Floats
-    """Σ over clusters of (Σw(y − p))²; without clusters, the variance."""
+    cluster_variance: Floats
+    """Of Σwy, from the clusters: the sum over clusters of (Σw(y − p))². Without clusters it is the
+    very array `variance`, by which :attr:`clustered` knows."""
     clusters: Floats
     """The number of clusters of equal size that the clusters are worth; without clusters, rows."""
 
     @property
-    def effective(self) -> Floats:
-        """Independent labels per unit of weight.
+    def clustered(self) -> bool:
+        """Whether rows are in clusters."""
+        return self.cluster_variance is not self.variance
 
-        With clusters, by their spread, or by their number where the spread says nothing.
+    @property
+    def effective(self) -> Floats:
+        """Independent labels per unit of weight, for each slice.
+
+        Without clusters, Σw/Σw² over labels. With clusters, this is divided by how much larger the
+        variance from clusters is than that of independent labels. Where that cannot be seen, since
+        labels or scores leave nothing to vary, a label is a cluster.
         """
         by_weights = self.weight / self.squares
-        if self.spread is self.variance:
+        if not self.clustered:
             return by_weights
-        inflation = self.spread / np.where(self.variance > 0, self.variance, np.inf)
-        unknown = (self.events == 0) | (self.events == self.weight) | (self.variance == 0)
+        inflation = self.cluster_variance / np.where(self.variance > 0, self.variance, np.inf)
+        one_class = (self.events == 0) | (self.events == self.weight)
         by_number = np.minimum(by_weights, self.clusters / self.weight)
-        return np.where(unknown, by_number, by_weights / np.maximum(1.0, inflation))
+        by_variance = by_weights / np.maximum(1.0, inflation)
+        return np.where(one_class | (self.variance == 0), by_number, by_variance)
 
     def rate_limits(self, level: float) -> tuple[Floats, Floats]:
-        """Limits of the event rates.
+        """Clopper-Pearson limits of the event rate of each slice: all lower ones, all upper ones.
 
-        Labels count for more by the larger estimate of their variance given the score.
+        They would be too wide for binomial labels, since known scores explain some of the variance
+        of a label. So the number of labels is multiplied by the ratio of binomial to conditional
+        variance: the smaller of two estimates, from the scores and from the labels, and at least 1.
+        It is not in slices where the labels have a variance of less than 5 in all.
         """
         score = self.expected / self.weight
         rate = self.events / self.weight
-        label_variance = self.given / self.weight
-        square_error = self.left / self.weight
+        label_variance = self.score_variance / self.weight
+        square_error = self.square_error / self.weight
+        # Scores or labels that are all 0 or all 1 have no variance: 0 / 0 is nan, which fmin and
+        # fmax leave out.
         with np.errstate(divide="ignore", invalid="ignore"):
             by_scores = score * (1 - score) / label_variance
             by_labels = rate * (1 - rate) / (square_error - (rate - score) ** 2)
         gain = np.fmax(np.fmin(by_scores, by_labels), 1.0)
         labels = self.weight * self.effective
-        labels = labels * np.where(labels * label_variance >= LEAST_VARIANCE, gain, 1.0)
+        has_enough = labels * label_variance >= LEAST_VARIANCE
+        labels = labels * np.where(has_enough, gain, 1.0)
         return clopper_pearson(rate * labels, labels, level)
 
     @property
-    def excess(self) -> Floats:
-        """Σw(y − p)."""
+    def residual(self) -> Floats:
+        """Σw(y − p): events observed less events expected."""
         return self.events - self.expected
 
     @property
-    def fewest_clusters(self) -> float:
-        """The fewest clusters that a slice may have; 0 without clusters."""
-        if self.spread is self.variance:
-            return 0
-        return FEW_CLUSTERS
+    def has_enough_clusters(self) -> Bools:
+        """Whether each slice is worth enough clusters for random signs; always without clusters."""
+        return self.clusters >= (FEW_CLUSTERS if self.clustered else 0)
 
     @property
     def z(self) -> Floats:
-        """The excess in units of its standard deviation.
+        """The residual of each slice in units of its standard deviation.
 
-        Impossible labels are infinitely far off.
+        Labels that are impossible, as an event of score 0, are infinitely far off.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.excess == 0, 0.0, self.excess / np.sqrt(self.spread))
+            z = self.residual / np.sqrt(self.cluster_variance)
+        return np.where(self.residual == 0, 0.0, z)
 
-    def at(self, place: Any) -> "SliceSums":
-        """Some of the slices."""
-        return SliceSums._make(values[place] for values in self)._like(self)
+    def at(self, place: Ints | Bools) -> "SliceSums":
+        """The slices at these places, or where this is True."""
+        return SliceSums._make(values[place] for values in self)._clustered_as(self)
 
-    def _like(self, origin: "SliceSums") -> "SliceSums":
-        """The same sums; without clusters in `origin`, the spread is the very variance again."""
-        if origin.spread is origin.variance:
-            return self._replace(spread=self.variance)
-        return self
+    def _clustered_as(self, origin: "SliceSums") -> "SliceSums":
+        """The same sums, marked as without clusters if those of `origin` are."""
+        if origin.clustered:
+            return self
+        return self._replace(cluster_variance=self.variance)
 
-    def conditions(self, i: int) -> list[tuple[int, int]]:
-        """The conditions of one slice: columns and values."""
+    def conditions(self, i: int) -> list[Condition]:
+        """The conditions that the rows of the i-th slice fulfil."""
         pairs = zip(self.column[i].tolist(), self.code[i].tolist(), strict=True)
         return [(column, code) for column, code in pairs if column >= 0]
 
 
-def joined(parts: Sequence[SliceSums]) -> SliceSums:
-    """Slices of any depth, one after the other."""
-    depth = max((part.column.shape[1] for part in parts), default=1)
+def _joined(parts: Sequence[SliceSums]) -> SliceSums:
+    """Slices of any number of conditions, one after the other."""
+    depth = max(part.column.shape[1] for part in parts)
 
-    def wide(values: Ints) -> Ints:
-        return np.pad(values, ((0, 0), (0, depth - values.shape[1])), constant_values=-1)
+    def padded(conditions: Ints) -> Ints:
+        """With −1 for the conditions that these slices do not have."""
+        missing = depth - conditions.shape[1]
+        return np.pad(conditions, ((0, 0), (0, missing)), constant_values=-1)
 
-    column = np.concatenate([wide(part.column) for part in parts])
-    code = np.concatenate([wide(part.code) for part in parts])
-    sums = (np.concatenate(values) for values in list(zip(*parts, strict=True))[2:])
-    return SliceSums._make((column, code, *sums))._like(parts[0])
+    parts = [part._replace(column=padded(part.column), code=padded(part.code)) for part in parts]
+    all_slices = SliceSums._make(map(np.concatenate, zip(*parts, strict=True)))
+    return all_slices._clustered_as(parts[0])
+
+
+class SliceRows(NamedTuple):
+    """The rows of some slices."""
+
+    place: Ints
+    """The rows of the first slice, then those of the second, and so on."""
+    size: Ints
+    """The number of rows of each slice."""
 
 
 class Members:
     """Which rows belong to which slice: a sparse matrix of shape (slices, rows), in blocks."""
 
-    def __init__(self, parts: Sequence[tuple[Any, Any]], n: int) -> None:
-        """Take the rows of slices, one slice after the other, and the number of rows of each.
+    def __init__(self, parts: Sequence[SliceRows], n: int) -> None:
+        """Take the rows of slices, in several parts; `n` is the number of all rows.
 
-        `n` is the number of all rows.
+        Parts are put together to blocks until a block has enough entries.
         """
         self.n = n
-        self.blocks: list[tuple[Any, Any]] = []
-        size = 0
-        held = list[tuple[Any, Any]]()
-        # An empty part closes the last block.
-        for part in [*parts, (np.empty(0, np.int32), np.empty(0, np.int64))]:
-            size += part[0].size
-            held.append(part)
-            if size > _BLOCK or part[1].size == 0:
-                index = np.concatenate([rows for rows, _ in held])
-                sizes = np.concatenate([counts for _, counts in held])
-                self.blocks.append((index, np.concatenate([[0], np.cumsum(sizes)])))
-                size = 0
-                held = []
-        self._ones = np.ones(max(index.size for index, _ in self.blocks), dtype=np.float32)
+        self.slices = sum(part.size.size for part in parts)
+        self.blocks: list[SliceRows] = []
+        entries = 0
+        waiting: list[SliceRows] = []
+        for part in parts:
+            entries += part.place.size
+            waiting.append(part)
+            if entries > _BLOCK:
+                self._add_block(waiting)
+                entries = 0
+                waiting = []
+        self._add_block(waiting)
+        largest = max(block.place.size for block in self.blocks)
+        self._ones = np.ones(largest, dtype=np.float32)
 
-    def matrices(self, dtype: Any = np.float32) -> Iterator[Any]:
-        """The blocks as sparse matrices of ones."""
+    def _add_block(self, parts: list[SliceRows]) -> None:
+        """Add these parts as one block; it is empty if there are none."""
+        nothing = SliceRows(np.empty(0, np.int32), np.empty(0, np.int64))
+        self.blocks.append(SliceRows._make(map(np.concatenate, zip(*parts, nothing, strict=True))))
+
+    def matrices(self, dtype: type[np.floating[Any]] = np.float32) -> Iterator[sparse.csr_array]:
+        """The blocks as sparse matrices of ones, of shape (slices of the block, rows)."""
         ones = self._ones.astype(dtype, copy=False)
-        for index, start in self.blocks:
-            yield sparse.csr_array(
-                (ones[: index.size], index, start), shape=(start.size - 1, self.n)
-            )
+        for place, size in self.blocks:
+            start = np.concatenate([[0], np.cumsum(size)])
+            entries = (ones[: place.size], place, start)
+            yield sparse.csr_array(entries, shape=(size.size, self.n))
 
-    def __matmul__(self, values: Any) -> Any:
-        """Sums over the rows of each slice."""
-        return np.concatenate([block @ values for block in self.matrices(values.dtype)])
+    def __matmul__(self, values: Floats) -> Floats:
+        """Sums over the rows of each slice, of values of shape (rows,) or (rows, …)."""
+        return np.concatenate([block @ values for block in self.matrices(values.dtype.type)])
 
-    def by_cluster(self, values: Floats, cluster: Ints) -> list[Any]:
-        """Sums over the rows of each slice and cluster, in blocks of sparse matrices."""
+    def by_cluster(self, values: Floats, cluster: Ints) -> list[sparse.csr_array]:
+        """Sums over the rows of each slice and cluster.
+
+        They are in blocks of sparse matrices of shape (slices of the block, clusters).
+        """
         units = sparse.csr_array((values, (np.arange(self.n), cluster)))
         return [block @ units for block in self.matrices(np.float64)]
 
 
-class _Frequent(NamedTuple):
+class _FrequentValues(NamedTuple):
     """The values of a column that have enough rows, but not all."""
 
     value: Ints
+    """Their numbers in the column."""
     n: Ints
+    """The number of rows of each."""
     code: NDArray[np.int32]
-    """The number of the value of each row among these; one more for any other."""
+    """For each row, the place of its value in `value`; the number of values if it is none of
+    them."""
 
 
-def _counts(code: Ints, rows: Ints, size: int = 0) -> Ints:
-    """Rows by code; entries of sums hold several."""
-    return np.bincount(code, rows, size).astype(np.int64)
+def _frequent_values(code: Ints, rows: Ints, fewest: int) -> _FrequentValues:
+    """The values of a column that at least `fewest` rows have, but not all rows.
 
-
-def _frequent(code: Ints, rows: Ints, fewest: int) -> _Frequent:
-    """The values of at least `fewest` rows."""
-    n = _counts(code, rows)
+    `code` is the number of the value of each entry, and `rows` how many rows an entry stands for.
+    """
+    n = np.bincount(code, rows).astype(np.int64)
     value = np.flatnonzero((n >= fewest) & (n < rows.sum()))
     place = np.full(n.size, value.size, dtype=np.int32)
     place[value] = np.arange(value.size)
-    return _Frequent(value, n[value], place[code])
+    return _FrequentValues(value, n[value], place[code])
 
 
-def _terms(rows: SegmentRows) -> list[Any]:
-    """What is summed over the rows of a slice, in the order of the fields of `SliceSums`."""
+def _terms(rows: SegmentRows) -> list[Floats]:
+    """What is summed over the rows of a slice: the fields of `SliceSums` from `weight` on.
+
+    The last two, `variance` and `squares`, are left out where weights count rows.
+    """
     p = rows.score
     w = rows.weight
-    terms = [w, rows.events, w * p, w * p * (1 - p), rows.events * (1 - 2 * p) + w * p * p]
+    expected = w * p
+    square_error = rows.events * (1 - 2 * p) + w * p * p
+    terms = [w, rows.events, expected, expected * (1 - p), square_error]
     if rows.whole:
         return terms
     return [*terms, rows.variance, rows.count * rows.scale**2]
 
 
+class _Conditions(NamedTuple):
+    """What the rows of some slices fulfil, as in `SliceSums`, and how many they are."""
+
+    column: Ints
+    code: Ints
+    n: Ints
+
+
 def _with_sums(
     rows: SegmentRows,
-    column: Any,
-    code: Ints,
-    n: Ints,
-    sums: list[Floats],
-    by_cluster: Any,
+    conditions: _Conditions,
+    sums: Sequence[Floats],
+    by_cluster: Callable[[Floats], sparse.csr_array],
     *,
     centred: bool = False,
 ) -> SliceSums:
-    """Slices with their sums; `by_cluster` sums residuals and weights over slices and clusters."""
-    weight, events, expected, given, left = sums[:5]
-    variance, squares = sums[5:] if len(sums) > 5 else (given, weight)
-    spread = variance
-    clusters = n.astype(np.float64)
+    """Slices with the `sums` of the :func:`_terms` of their rows.
+
+    `by_cluster` sums a term over slices and clusters; it is not called without clusters. With
+    `centred`, the variance from clusters is that around the gap of each slice, not around 0.
+    """
+    weight, events, expected, score_variance, square_error = sums[:5]
+    variance, squares = sums[5:] or (score_variance, weight)
+    cluster_variance = variance
+    clusters = conditions.n.astype(np.float64)
     if rows.cluster is not None:
-        excess = by_cluster(rows.residual)
+        residual = by_cluster(rows.residual)
         size = by_cluster(rows.weight)
         if centred:
-            excess = excess - size * ((events - expected) / weight)[:, np.newaxis]
-        spread = _row_sums(excess.power(2))
-        clusters = weight**2 / np.maximum(_row_sums(size.power(2)), 1e-300)
+            gap = (events - expected) / weight
+            residual = residual - size * gap[:, np.newaxis]
+        cluster_variance = _sums_of_rows(residual.power(2))
+        # A slice without rows has size 0.
+        clusters = weight**2 / np.maximum(_sums_of_rows(size.power(2)), 1e-300)
     return SliceSums(
-        column=np.broadcast_to(column, code.shape),
-        code=code,
-        n=n,
+        column=np.broadcast_to(conditions.column, conditions.code.shape),
+        code=conditions.code,
+        n=conditions.n,
         weight=weight,
         events=events,
         expected=expected,
-        given=given,
-        left=left,
+        score_variance=score_variance,
+        square_error=square_error,
         variance=variance,
         squares=squares,
-        spread=spread,
+        cluster_variance=cluster_variance,
         clusters=clusters,
     )
 
 
-def _row_sums(matrix: Any) -> Floats:
+def _sums_of_rows(matrix: sparse.csr_array) -> Floats:
     """The sum of each row of a sparse matrix."""
     return np.asarray(matrix.sum(axis=1)).reshape(-1)
 
 
-class _Crossing(NamedTuple):
+@dataclass(frozen=True)
+class _Crossing:
     """The values of some columns together: cells, of which some are slices."""
 
     code: Ints
@@ -256,15 +314,38 @@ class _Crossing(NamedTuple):
     n: Ints
     """Rows of each cell."""
     is_slice: Bools
-    """Whether a cell has enough rows of frequent values, and fewer than each value alone."""
+    """Whether a cell is a slice."""
     values: Ints
     """The values of each slice, of shape (slices, columns)."""
 
+    @cached_property
+    def place(self) -> Ints:
+        """The slice of each row; −1 for rows of none."""
+        slice_of_cell = np.where(self.is_slice, np.cumsum(self.is_slice) - 1, -1)
+        return np.asarray(slice_of_cell[self.code])
 
-def _crossing(rows: SegmentRows, columns: list[_Frequent], fewest: int) -> _Crossing:
+    def only(self, kept: Bools) -> "_Crossing":
+        """The same with only those slices where `kept` is True."""
+        is_slice = self.is_slice.copy()
+        is_slice[self.is_slice] = kept
+        return replace(self, is_slice=is_slice, values=self.values[kept])
+
+    def rows_of_slices(self) -> SliceRows:
+        """The rows that belong to each slice."""
+        inside = np.flatnonzero(self.place >= 0)
+        place = self.place[inside]
+        slices = len(self.values)
+        # NumPy sorts small integers by radix, in linear time.
+        small = np.uint16 if slices < 1 << 16 else np.int64
+        order = inside[np.argsort(place.astype(small), kind="stable")]
+        return SliceRows(order.astype(np.int32), np.bincount(place, minlength=slices))
+
+
+def _crossing(rows: SegmentRows, columns: Sequence[_FrequentValues], fewest: int) -> _Crossing:
     """Every combination of the frequent values of some columns, and which of them are slices.
 
-    A slice has at least `fewest` rows.
+    A slice has at least `fewest` rows of frequent values, and fewer than each of its values alone:
+    with as many rows it would be the slice of that value.
     """
     # The last code of a column stands for all values that are not frequent.
     sizes = [column.value.size + 1 for column in columns]
@@ -274,10 +355,10 @@ def _crossing(rows: SegmentRows, columns: list[_Frequent], fewest: int) -> _Cros
         code *= size
         code += column.code
     cells = np.arange(int(np.prod(sizes)))
-    if cells.size > max(1 << 16, 4 * rows.size):
+    if cells.size > max(_FEW_CELLS, 4 * rows.size):
         cells, code = np.unique(code, return_inverse=True)
         code = code.reshape(-1)
-    n = _counts(code, rows.rows, cells.size)
+    n = np.bincount(code, rows.rows, cells.size).astype(np.int64)
     digits = np.unravel_index(cells, sizes)
     is_slice = n >= fewest
     for column, digit in zip(columns, digits, strict=True):
@@ -291,140 +372,168 @@ def _crossing(rows: SegmentRows, columns: list[_Frequent], fewest: int) -> _Cros
 def all_slices(
     rows: SegmentRows, depth: int, fewest: int, *, members: bool = False
 ) -> tuple[SliceSums, Members | None]:
-    """All slices of one column, or of up to `depth` columns, of at least `fewest` rows.
+    """All slices of up to `depth` columns, of at least `fewest` rows, with their sums.
 
-    A slice of two columns that has the rows of one of its values alone is that slice.
+    A slice of two columns that has the rows of one of its values alone is that slice. With
+    clusters, slices that are worth too few of them are left out. With `members`, the rows of each
+    slice come second; else None.
     """
-    frequent = [_frequent(column.code, rows.rows, fewest) for column in rows.columns]
+    frequent = [_frequent_values(column.code, rows.rows, fewest) for column in rows.columns]
     usable = [i for i, column in enumerate(frequent) if column.value.size]
     terms = _terms(rows)
-    parts = list[SliceSums]()
-    index = list[tuple[Ints, Ints]]()
+    parts = []
+    slice_rows = []
     for columns in chain.from_iterable(combinations(usable, k) for k in range(1, depth + 1)):
         crossing = _crossing(rows, [frequent[i] for i in columns], fewest)
-        kept = crossing.is_slice
-        if not kept.any():
+        if not crossing.is_slice.any():
             continue
-        code = crossing.code
-        sums = [np.bincount(code, term, kept.size)[kept].astype(np.float64) for term in terms]
-        place = code
-        if members or rows.cluster is not None:
-            place = np.where(kept, np.cumsum(kept) - 1, -1)[code]
-        here = np.flatnonzero(place >= 0)
-
-        def by_cluster(term: Floats, place: Ints = place, here: Ints = here) -> Any:
-            assert rows.cluster is not None
-            return sparse.csr_array((term[here], (place[here], rows.cluster[here])))
-
-        part = _with_sums(
-            rows, np.array(columns), crossing.values, crossing.n[kept], sums, by_cluster
-        )
-        enough = part.clusters >= part.fewest_clusters
+        part = _sums_of_crossing(rows, columns, crossing, terms)
+        enough = part.has_enough_clusters
         if not enough.all():
-            place = np.append(np.where(enough, np.cumsum(enough) - 1, -1), -1)[place]
-            here = np.flatnonzero(place >= 0)
+            crossing = crossing.only(enough)
             part = part.at(enough)
         parts.append(part)
         if members:
-            # NumPy sorts small integers by radix, in linear time.
-            small = np.uint16 if part.n.size < 1 << 16 else np.int64
-            order = here[np.argsort(place[here].astype(small), kind="stable")]
-            index.append((order.astype(np.int32), np.bincount(place[here], minlength=part.n.size)))
-    memberships = Members(index, rows.size) if members else None
+            slice_rows.append(crossing.rows_of_slices())
+    memberships = Members(slice_rows, rows.size) if members else None
     if parts:
-        return joined(parts), memberships
-    empty = np.empty((0, depth), dtype=np.int64)
+        return _joined(parts), memberships
+    conditions = np.empty((0, depth), dtype=np.int64)
     no_sums = [np.empty(0)] * (len(SliceSums._fields) - 2)
-    return SliceSums._make((empty, empty, *no_sums)), memberships
+    return SliceSums._make((conditions, conditions, *no_sums)), memberships
 
 
-def mask_of(rows: SegmentRows, conditions: Sequence[tuple[int, int]]) -> Bools:
+def _sums_of_crossing(
+    rows: SegmentRows, columns: Sequence[int], crossing: _Crossing, terms: Sequence[Floats]
+) -> SliceSums:
+    """The sums of the slices of some columns; `terms` are what is summed, by row."""
+    kept = crossing.is_slice
+    sums = []
+    for term in terms:
+        of_cells = np.bincount(crossing.code, term, kept.size)
+        sums.append(of_cells[kept].astype(np.float64))
+
+    def by_cluster(term: Floats) -> sparse.csr_array:
+        """The sums of a term in a sparse matrix of shape (slices, clusters)."""
+        assert rows.cluster is not None
+        inside = np.flatnonzero(crossing.place >= 0)
+        place = (crossing.place[inside], rows.cluster[inside])
+        return sparse.csr_array((term[inside], place))
+
+    conditions = _Conditions(np.array(columns), crossing.values, crossing.n[kept])
+    return _with_sums(rows, conditions, sums, by_cluster)
+
+
+def has_conditions(rows: SegmentRows, conditions: Sequence[Condition]) -> Bools:
     """Which rows fulfil all conditions."""
-    return np.asarray(
-        np.logical_and.reduce([rows.columns[column].code == code for column, code in conditions])
-    )
+    fulfilled = [rows.columns[column].code == code for column, code in conditions]
+    return np.asarray(np.logical_and.reduce(fulfilled))
 
 
 def some_slices(
-    rows: SegmentRows, wanted: Sequence[Sequence[tuple[int, int]]]
+    rows: SegmentRows, wanted: Sequence[Sequence[Condition]]
 ) -> tuple[SliceSums, Members]:
-    """The slices of these conditions."""
-    index = [np.flatnonzero(mask_of(rows, conditions)).astype(np.int32) for conditions in wanted]
-    sizes = np.array([places.size for places in index], dtype=np.int64)
-    members = Members([(np.concatenate(index), sizes)], rows.size)
+    """The slices of these conditions: their sums, and their rows."""
+    places = []
+    for conditions in wanted:
+        place = np.flatnonzero(has_conditions(rows, conditions))
+        places.append(place.astype(np.int32))
+    sizes = np.array([place.size for place in places], dtype=np.int64)
+    members = Members([SliceRows(np.concatenate(places), sizes)], rows.size)
     pairs = np.full((len(wanted), max(map(len, wanted)), 2), -1, dtype=np.int64)
     for i, conditions in enumerate(wanted):
         pairs[i, : len(conditions)] = conditions
-    return _of_members(rows, members, pairs[..., 0], pairs[..., 1]), members
+    return _sums_of_members(rows, members, pairs[..., 0], pairs[..., 1]), members
 
 
 def segment_sums(rows: SegmentRows) -> SliceSums:
-    """Every value of every column; the spread is that around its gap."""
-    members = Members([(rows.members.indices, np.diff(rows.members.indptr))], rows.size)
+    """The sums of every value of every column.
+
+    The variance from clusters is that around the gap of each value.
+    """
+    slice_rows = SliceRows(rows.members.indices, np.diff(rows.members.indptr))
+    members = Members([slice_rows], rows.size)
     code = np.concatenate([np.arange(len(column.values)) for column in rows.columns])
-    column_number = np.cumsum(code == 0) - 1
-    return _of_members(rows, members, column_number, code, centred=True)
+    column = np.cumsum(code == 0) - 1
+    return _sums_of_members(rows, members, column, code, centred=True)
 
 
-def _of_members(
+def _sums_of_members(
     rows: SegmentRows, members: Members, column: Ints, code: Ints, *, centred: bool = False
 ) -> SliceSums:
-    """The sums of the rows that belong to each slice, from the membership of every row.
+    """The sums of the rows that belong to each slice.
 
     `column` and `code` are the conditions of each slice, as in `SliceSums`. With `centred`, the
-    spread over clusters is that around the gap of the slice.
+    variance from clusters is that around the gap of the slice.
     """
     # Sums are floats, also those of counts, because memberships are multiplied in one type.
     n, *sums = (members @ term.astype(np.float64) for term in (rows.rows, *_terms(rows)))
 
-    def by_cluster(term: Floats) -> Any:
+    def by_cluster(term: Floats) -> sparse.csr_array:
         """The sums of a term in a sparse matrix of shape (slices, clusters)."""
         assert rows.cluster is not None
         return sparse.vstack(members.by_cluster(term, rows.cluster)).tocsr()
 
-    return _with_sums(rows, column, code, n.astype(np.int64), sums, by_cluster, centred=centred)
+    conditions = _Conditions(column, code, n.astype(np.int64))
+    return _with_sums(rows, conditions, sums, by_cluster, centred=centred)
 
 
-def search(rows: SegmentRows, depth: int, fewest: int) -> list[list[tuple[int, int]]]:
-    """The slices that are furthest off.
+class _Candidate(NamedTuple):
+    """A slice that may be handed on by a search."""
 
-    All slices of up to two columns are seen; then the worst are extended column by column.
+    distance: float
+    """How far its labels are off, in standard deviations."""
+    conditions: tuple[Condition, ...]
+
+
+def search(rows: SegmentRows, depth: int, fewest: int) -> list[tuple[Condition, ...]]:
+    """The conditions of the slices of up to `depth` columns that are furthest off.
+
+    All slices of up to two columns, of at least `fewest` rows, are looked at. The worst of two
+    columns are then extended by a third, the worst of these by a fourth, and so on: a beam search.
     """
-    table, _ = all_slices(rows, min(depth, 2), fewest)
-    worst = np.argsort(-np.abs(table.z), kind="stable")[:BEAM]
-    candidates = [(abs(float(table.z[i])), sorted(table.conditions(i))) for i in worst]
-    beam = [conditions for _, conditions in candidates if len(conditions) == 2]
-    frequent = [_frequent(column.code, rows.rows, fewest) for column in rows.columns]
+    sums, _ = all_slices(rows, min(depth, 2), fewest)
+    distance = np.abs(sums.z)
+    candidates = []
+    for i in np.argsort(-distance, kind="stable")[:BEAM]:
+        candidates.append(_Candidate(float(distance[i]), tuple(sorted(sums.conditions(i)))))
+    worst = [candidate for candidate in candidates if len(candidate.conditions) == 2]
+    frequent = [_frequent_values(column.code, rows.rows, fewest) for column in rows.columns]
     for _ in range(3, depth + 1):
-        deeper: dict[tuple[tuple[int, int], ...], float] = {}
-        for conditions in beam:
-            deeper.update(_extended(rows, frequent, conditions, fewest))
-        best = _largest((z, list(conditions)) for conditions, z in deeper.items())
-        candidates += best
-        beam = [conditions for _, conditions in best]
-    return [conditions for _, conditions in _largest(candidates)]
+        # Several slices may be extended to the same one.
+        deeper: dict[tuple[Condition, ...], _Candidate] = {}
+        for candidate in worst:
+            for extended in _extended(rows, frequent, candidate.conditions, fewest):
+                deeper[extended.conditions] = extended
+        worst = _furthest(deeper.values())
+        candidates += worst
+    return [candidate.conditions for candidate in _furthest(candidates)]
 
 
 def _extended(
-    rows: SegmentRows, frequent: list[_Frequent], conditions: list[tuple[int, int]], fewest: int
-) -> Iterator[tuple[tuple[tuple[int, int], ...], float]]:
-    """The slices of one more condition, and how far each is off, in standard errors."""
-    here = np.flatnonzero(mask_of(rows, conditions))
+    rows: SegmentRows,
+    frequent: Sequence[_FrequentValues],
+    conditions: Sequence[Condition],
+    fewest: int,
+) -> Iterator[_Candidate]:
+    """The slices of these conditions and one more, of another column.
+
+    They have at least `fewest` rows, but not all rows of the conditions, and labels that may vary.
+    """
+    inside = np.flatnonzero(has_conditions(rows, conditions))
     taken = {column for column, _ in conditions}
     for column in set(range(len(frequent))) - taken:
-        code = frequent[column].code[here]
         value = frequent[column].value
-        n, excess, variance = (
-            np.bincount(code, term[here], value.size + 1)[:-1]
+        code = frequent[column].code[inside]
+        n, residual, variance = (
+            np.bincount(code, term[inside], value.size + 1)[:-1]
             for term in (rows.rows, rows.residual, rows.variance)
         )
-        for i in np.flatnonzero((n >= fewest) & (n < here.size) & (variance > 0)):
-            key = tuple(sorted([*conditions, (column, int(value[i]))]))
-            yield key, abs(float(excess[i])) / float(np.sqrt(variance[i]))
+        for i in np.flatnonzero((n >= fewest) & (n < inside.size) & (variance > 0)):
+            distance = abs(float(residual[i])) / float(np.sqrt(variance[i]))
+            yield _Candidate(distance, tuple(sorted([*conditions, (column, int(value[i]))])))
 
 
-def _largest(
-    candidates: Iterable[tuple[float, list[tuple[int, int]]]],
-) -> list[tuple[float, list[tuple[int, int]]]]:
+def _furthest(candidates: Iterable[_Candidate]) -> list[_Candidate]:
     """The candidates that are furthest off, at most `BEAM` of them."""
-    return sorted(candidates, key=lambda candidate: -candidate[0])[:BEAM]
+    return sorted(candidates, key=lambda candidate: -candidate.distance)[:BEAM]

@@ -17,33 +17,39 @@ from trueness._tally.evidence import Evidence
 from trueness.errors import InputError
 from trueness.infer.group._segment_rows import SegmentRows, of_rows
 from trueness.infer.group._segment_tests import (
-    by_signs,
+    CommonPart,
+    SignTests,
+    bounded_by_tails,
     common_part,
     draws_at_once,
     normal_score,
+    sign_tests,
     step_down,
 )
 from trueness.infer.group._slice_sums import (
+    Condition,
     Members,
     SliceSums,
     all_slices,
-    mask_of,
+    has_conditions,
     search,
     some_slices,
 )
 from trueness.infer.null._redrawn_labels import label_batches
 from trueness.results import Slices
-from trueness.typing import Bools, Floats
+from trueness.typing import Bools, Floats, Ints
 
 # Rows times combinations of columns: above the first, fewer labels are drawn; above the second,
-# none.
+# none. At 10⁸, the draws of docs/methods/worst-slices.md take some 20 CPU seconds.
 _MANY = 2e7
 _MOST_WORK = 1e8
 _DRAWS = 499
 _FEWER_DRAWS = 199
 _MOST_AT_ONCE = 32
+# By default a slice has a thousandth of the rows, and at least 50.
 _LEAST_ROWS = 50
 _SHARE = 1000
+# Stands for a variance or number of 0, by which something is divided.
 _TINY = 1e-300
 _SCORE = "score"
 # An overlapping slice is a finding of its own if the rows that it does not share are off by this
@@ -76,27 +82,46 @@ def slices_of_groups(sums: SegmentRows, plan: "SlicePlan") -> Slices:
 
 
 def _worst_of(rows: SegmentRows, plan: "SlicePlan", notes: tuple[str, ...]) -> Slices:
-    """The slices of rows or of sums, with the score as a further column."""
-    columns = rows.columns
-    row_count = rows.rows.sum()
-    fewest = max(_LEAST_ROWS, -(-int(row_count) // _SHARE))
-    name = _SCORE if all(column.name != _SCORE for column in columns) else f"({_SCORE})"
-    code, names, edges = number_groups(rows.score, rows.weight)
-    rows = replace(rows, columns=(*columns, SegmentColumn(name, code, names, edges=edges)))
+    """The slices of rows or of sums, with groups of scores as a further column.
+
+    The `notes` about the rows come first in the result, then those about columns that divide
+    nothing.
+    """
+    row_count = int(rows.rows.sum())
+    # A thousandth of the rows, rounded up.
+    fewest = max(_LEAST_ROWS, -(-row_count // _SHARE))
+    rows = _with_score(rows)
     plan = plan._replace(least=plan.least or fewest, depth=min(plan.depth, len(rows.columns)))
-    notes = (*notes, *(column.note for column in columns if column.note))
-    for column in rows.columns:
-        n = np.bincount(column.code, rows.rows)
-        if n.max() == row_count:
-            notes += (f"{column.name!r} has one value and divides nothing.",)
-        elif n.max() < plan.least:
-            values = f"none of its {(n > 0).sum():,} values has {plan.least:,} rows"
-            notes += (f"{column.name!r} was left out: {values}.",)
+    of_columns = [_column_note(column, rows.rows, plan.least) for column in rows.columns]
+    of_numbers = [column.note for column in rows.columns]
+    notes = (*notes, *filter(None, of_numbers), *filter(None, of_columns))
     rows, place = rows.with_columns_by_content()
     rows = rows.at(_by_content(rows))
     plan = plan._replace(place=tuple(place))
     slices = _searched(rows, plan) if plan.depth > 2 else _exhaustive(rows, plan)
     return replace(slices, notes=(*notes, *slices.notes))
+
+
+def _with_score(rows: SegmentRows) -> SegmentRows:
+    """The rows with groups of their scores as a further column, the last."""
+    is_taken = any(column.name == _SCORE for column in rows.columns)
+    code, names, edges = number_groups(rows.score, rows.weight)
+    score = SegmentColumn(f"({_SCORE})" if is_taken else _SCORE, code, names, edges=edges)
+    return replace(rows, columns=(*rows.columns, score))
+
+
+def _column_note(column: SegmentColumn, rows: Ints, least: int) -> str:
+    """A sentence about a column that gives no slice of at least `least` rows; else empty.
+
+    `rows` are the rows of each entry of the column.
+    """
+    n = np.bincount(column.code, rows)
+    if n.max() == rows.sum():
+        return f"{column.name!r} has one value and divides nothing."
+    if n.max() >= least:
+        return ""
+    values = f"none of its {(n > 0).sum():,} values has {least:,} rows"
+    return f"{column.name!r} was left out: {values}."
 
 
 class SlicePlan(NamedTuple):
@@ -109,65 +134,84 @@ class SlicePlan(NamedTuple):
     least: Any = None
     """The least number of rows in a slice; None until the rows are known."""
     resamples: int | None = None
+    """The number of draws; None for the usual one."""
     place: tuple[int, ...] = ()
     """Where each column was when it was passed."""
 
     def draws(self, *, fewer: bool = False) -> int:
-        """Draws for a test at 1 − level."""
-        usual, extremes = (_FEWER_DRAWS, 10) if fewer else (_DRAWS, 20)
-        return self.resamples or max(usual, math.ceil(round(extremes / (1 - self.level), 6)) - 1)
+        """The number of sets of labels to draw.
+
+        By default 499, or 199 if there should be `fewer`, and more if 1 − level is so small that
+        fewer than 20 (or 10) of them would be above it.
+        """
+        if self.resamples:
+            return self.resamples
+        usual, beyond = (_FEWER_DRAWS, 10) if fewer else (_DRAWS, 20)
+        return max(usual, math.ceil(round(beyond / (1 - self.level), 6)) - 1)
 
     def require(self, has_slices: bool, rows: SegmentRows, where: str = "") -> None:
         """Raise unless there are slices; `where` is the part of the rows that was searched."""
-        if not has_slices:
-            units = "" if rows.cluster is None else f" and {FEW_CLUSTERS} clusters of equal size"
-            size = f"at least {self.least:,} rows{units}{where}"
-            demand = f"must have values shared by {size}, but not by all"
-            raise InputError("columns", demand, "none has")
+        if has_slices:
+            return
+        units = "" if rows.cluster is None else f" and {FEW_CLUSTERS} clusters of equal size"
+        size = f"at least {self.least:,} rows{units}{where}"
+        demand = f"must have values shared by {size}, but not by all"
+        raise InputError("columns", demand, "none has")
 
 
-def _by_content(rows: SegmentRows) -> Any:
-    """An order of the rows that ignores how they were passed.
+def _by_content(rows: SegmentRows) -> Ints:
+    """An order of the rows by their scores, values and labels, whatever their order was.
 
     Columns are in such an order already.
     """
-    if rows.score.flags.contiguous:
-        bits = rows.score.view(np.uint64)
-    else:
-        bits = rows.score.copy().view(np.uint64)
+    bits = np.ascontiguousarray(rows.score).view(np.uint64)
     for column in rows.columns:
         bits = mix_bits(bits ^ column.code.astype(np.uint64))
     return np.lexsort((rows.events, rows.weight, bits, rows.score))
 
 
 def _exhaustive(rows: SegmentRows, plan: SlicePlan) -> Slices:
-    """Test every slice."""
+    """Test every slice, by drawn labels or, if these would take too long, by tails from sums."""
     width = len(rows.columns)
-    work = rows.size * (width if plan.depth == 1 else width * (width + 1) // 2)
-    table, members = all_slices(rows, plan.depth, plan.least, members=work <= _MOST_WORK)
-    plan.require(table.n.size > 0, rows)
+    combinations = width if plan.depth == 1 else width * (width + 1) // 2
+    work = rows.size * combinations
+    sums, members = all_slices(rows, plan.depth, plan.least, members=work <= _MOST_WORK)
+    plan.require(sums.n.size > 0, rows)
     if members is None:
-        tests = _Tests(holm(_tails(table)), None, plan.level ** (1 / table.n.size), 0, _BY_TAILS)
+        tests = _Tests(
+            adjusted=holm(_tails(sums)),
+            overall=None,
+            slice_level=plan.level ** (1 / sums.n.size),
+            draws=0,
+            method=_BY_TAILS,
+        )
     else:
-        tests = _drawn_tests(rows, table, members, plan, fewer=work > _MANY)
-    return _described(rows, table, tests, plan)
+        tests = _drawn_tests(rows, sums, members, plan, fewer=work > _MANY)
+    return _described(rows, sums, tests, plan)
 
 
 def _searched(rows: SegmentRows, plan: SlicePlan) -> Slices:
-    """Find slices in one half of the rows, and test these on the other half."""
+    """Find slices in one half of the rows, and test these on the other half.
+
+    Clusters are not divided. All numbers of the result are of the second half; limits for all
+    slices are nan, because not all were tested.
+    """
     unit = np.arange(rows.size) if rows.cluster is None else rows.cluster_by_content
-    first = stream(plan.seed, "folds").permutation(int(unit.max()) + 1)[unit] % 2 == 0
-    other = rows.at(np.flatnonzero(~first))
-    wanted = search(rows.at(np.flatnonzero(first)), plan.depth, plan.least)
+    number = stream(plan.seed, "folds").permutation(int(unit.max()) + 1)
+    is_first = number[unit] % 2 == 0
+    first = rows.at(np.flatnonzero(is_first))
+    second = rows.at(np.flatnonzero(~is_first))
+    wanted = search(first, plan.depth, plan.least)
     plan.require(len(wanted) > 0, rows, " in each half")
-    table, _ = some_slices(other, wanted)
-    kept = np.flatnonzero((table.n >= plan.least) & (table.clusters >= table.fewest_clusters))
+    sums, _ = some_slices(second, wanted)
+    kept = np.flatnonzero((sums.n >= plan.least) & sums.has_enough_clusters)
     plan.require(kept.size > 0, rows, " in each half")
-    table, members = some_slices(other, [wanted[i] for i in kept])
-    slices = _described(other, table, _drawn_tests(other, table, members, plan), plan)
+    sums, members = some_slices(second, [wanted[i] for i in kept])
+    tests = _drawn_tests(second, sums, members, plan)
+    slices = _described(second, sums, tests, plan)
     halves = (
         "Slices were found in one half of the rows; all numbers, rows too, are of the other "
-        f"{other.size:,}."
+        f"{second.size:,}."
     )
     return replace(
         slices, worst_gap_high=math.nan, worst_impact_high=math.nan, notes=(halves, *slices.notes)
@@ -178,107 +222,148 @@ class _Tests(NamedTuple):
     """P-values of all slices, and the level of the limits of each."""
 
     adjusted: Floats
+    """Of the slice being calibrated, adjusted for all slices."""
     overall: Floats | None
+    """Of "the error of this slice is that of all rows", adjusted for all slices; nan where that
+    error cannot be estimated. None if no labels were drawn."""
     slice_level: float
+    """The level of the limits of each slice for which those of all slices hold together."""
     draws: int
     method: str
+    """How the p-values were found, in words."""
 
 
-def _tails(table: SliceSums) -> Floats:
-    """Two-sided tails of each slice alone.
+def _tails(sums: SliceSums) -> Floats:
+    """The two-sided p-value of each slice alone, from its sums.
 
-    They are those of the binomial distribution with the same mean and variance. With clusters,
-    Student's t gives other tails, and the larger counts.
+    It is that of the binomial distribution with the same mean and variance as the number of events.
+    With clusters, Student's t gives another, and the larger counts. Events that the scores rule
+    out have the p-value 0.
     """
-    scale = table.squares / table.weight
-    total = table.weight / scale
-    events = table.events / scale
-    expected = table.expected / scale
-    variance = table.variance / scale**2
+    # In units of the weight of a label.
+    scale = sums.squares / sums.weight
+    total = sums.weight / scale
+    events = sums.events / scale
+    expected = sums.expected / scale
+    variance = sums.variance / scale**2
 
     def lower_tail(k: Floats, mean: Floats) -> Floats:
+        """The probability of at most k events of a binomial law of this mean and the variance.
+
+        It is 1 if the law has no more than k trials.
+        """
         p = np.clip(1 - variance / np.maximum(mean, _TINY), 1e-12, 1.0)
         trials = np.maximum(mean / p, k)
-        return np.where(trials > k, betainc(np.maximum(trials - k, _TINY), k + 1, 1 - p), 1.0)
+        tail = betainc(np.maximum(trials - k, _TINY), k + 1, 1 - p)
+        return np.where(trials > k, tail, 1.0)
 
     too_few = lower_tail(events, expected)
     too_many = lower_tail(total - events, total - expected)
-    impossible = (variance <= 0) & (np.abs(events - expected) > 1e-9 * total)
-    binomial = np.where(impossible, 0.0, np.minimum(1.0, 2 * np.minimum(too_few, too_many)))
-    if table.spread is table.variance:
+    is_impossible = (variance <= 0) & (np.abs(events - expected) > 1e-9 * total)
+    two_sided = np.minimum(1.0, 2 * np.minimum(too_few, too_many))
+    binomial = np.where(is_impossible, 0.0, two_sided)
+    if not sums.clustered:
         return binomial
-    freedom = np.maximum(table.clusters - 1, 1)
-    return np.asarray(np.maximum(binomial, 2 * stdtr(freedom, -np.abs(table.z))))
+    freedom = np.maximum(sums.clusters - 1, 1)
+    return np.asarray(np.maximum(binomial, 2 * stdtr(freedom, -np.abs(sums.z))))
 
 
 def _drawn_tests(
-    rows: SegmentRows, table: SliceSums, members: Members, plan: SlicePlan, *, fewer: bool = False
+    rows: SegmentRows, sums: SliceSums, members: Members, plan: SlicePlan, *, fewer: bool = False
 ) -> _Tests:
-    """P-values by redrawn labels, with clusters also by random signs of these.
+    """P-values of all slices by redrawn labels and, with clusters, also by random signs of these.
 
-    The level of the limits of each slice comes with them.
+    The larger of the two counts. `members` says which rows belong to each slice, `sums` has the
+    sums of these rows. With `fewer`, fewer labels are drawn.
     """
     draws = plan.draws(fewer=fewer)
-    level = plan.level
-    seed = plan.seed
-    adjusted = _by_labels(rows, members, draws, seed)
-    slice_level = level ** (1 / table.n.size)
-    if rows.cluster is not None or (rows.count == 1).all():  # else one sign would serve many labels
-        signed, largest = _by_signs(rows, members, draws, seed)
+    adjusted = _by_labels(rows, members, draws, plan.seed)
+    slice_level = plan.level ** (1 / sums.n.size)
+    # Signs need a residual for each label: the residual of several would have one sign.
+    if rows.cluster is not None or (rows.count == 1).all():
+        signs = _by_signs(rows, members, draws, plan.seed)
+        slice_level = min(slice_level, _level_of_each(signs.largest, plan.level))
         if rows.cluster is not None:
-            adjusted = np.maximum(adjusted, signed)
-        rank = min(draws, math.ceil(round((draws + 1) * level, 6)))
-        critical = np.sort(largest)[rank - 1]
-        slice_level = min(slice_level, 2 * float(ndtr(critical)) - 1)
-    at_floor = adjusted * (draws + 1) < 1.5
-    adjusted[at_floor] = np.minimum(adjusted, holm(_tails(table)))[at_floor]
+            adjusted = np.maximum(adjusted, signs.adjusted)
+    return _Tests(
+        adjusted=bounded_by_tails(adjusted, _tails(sums), draws),
+        overall=_overall_tests(rows, members, draws, plan.seed),
+        slice_level=slice_level,
+        draws=draws,
+        method=_BY_LABELS if rows.cluster is None else _BY_SIGNS,
+    )
+
+
+def _level_of_each(largest: Floats, level: float) -> float:
+    """The level of normal limits of each slice for which all limits hold together at `level`.
+
+    `largest` is the largest absolute statistic of each draw. The limits reach as many standard
+    deviations as its quantile.
+    """
+    rank = math.ceil(round((largest.size + 1) * level, 6))
+    critical = np.sort(largest)[min(largest.size, rank) - 1]
+    return 2 * float(ndtr(critical)) - 1
+
+
+def _overall_tests(rows: SegmentRows, members: Members, draws: int, seed: int) -> Floats:
+    """Adjusted p-values of "the error of this slice is that of all rows".
+
+    The scores are first moved by the shift and slope that fit all rows; all p-values are nan if
+    these cannot be estimated.
+    """
     fitted = rows.without_overall_error()
-    overall = np.full(table.n.size, np.nan)
-    if fitted is not None:
-        common = common_part(fitted, members, members @ fitted.variance)
-        overall = _by_labels(fitted, members, draws, seed, common)
-        if rows.cluster is not None:
-            overall = np.maximum(overall, _by_signs(fitted, members, draws, seed, common[0])[0])
-    method = _BY_LABELS if rows.cluster is None else _BY_SIGNS
-    return _Tests(adjusted, overall, slice_level, draws, method)
+    if fitted is None:
+        return np.full(members.slices, np.nan)
+    common = common_part(fitted, members, members @ fitted.variance)
+    adjusted = _by_labels(fitted, members, draws, seed, common)
+    if rows.cluster is None:
+        return adjusted
+    signs = _by_signs(fitted, members, draws, seed, common.share)
+    return np.maximum(adjusted, signs.adjusted)
 
 
 def _by_signs(
     rows: SegmentRows, members: Members, draws: int, seed: int, share: Floats | None = None
-) -> tuple[Floats, Floats]:
-    """Adjusted p-values of all slices by random signs, and the largest statistic of each draw."""
+) -> SignTests:
+    """The tests of all slices by random signs of clusters or, without clusters, of rows.
+
+    `share` is that of a :class:`CommonPart` if shift and slope of all rows were fitted.
+    """
     if rows.cluster is not None:
         blocks = members.by_cluster(rows.residual, rows.cluster_by_content)
     else:
         blocks = list(members.matrices())
-    signed, _, largest = by_signs(rows, blocks, draws, seed, share, _MOST_AT_ONCE)
-    return signed, largest
+    return sign_tests(rows, blocks, draws, seed, share, _MOST_AT_ONCE)
 
 
 def _by_labels(
-    rows: SegmentRows, members: Members, draws: int, seed: int, fitted: Any = None
+    rows: SegmentRows, members: Members, draws: int, seed: int, fitted: CommonPart | None = None
 ) -> Floats:
     """Adjusted p-values of all slices, by labels redrawn from the scores.
 
-    `fitted` is the part common to all rows.
+    The statistic is Σw(y − p) of a slice in standard deviations, corrected for its skewness.
+    `fitted` is what shift and slope of all rows explain of it, if these were fitted: it is
+    subtracted.
     """
     p = rows.score
     scale = rows.scale
-    row_means = rows.weight * p
-    moments = np.stack([row_means, rows.variance, rows.variance * scale * (1 - 2 * p)], axis=1)
+    mean = rows.weight * p
+    third_moment = rows.variance * scale * (1 - 2 * p)
+    moments = np.stack([mean, rows.variance, third_moment], axis=1)
+    # One column each, of shape (slices, 1).
     expected, variance, third = (members @ moments).T[:, :, np.newaxis]
     skewness = third / np.maximum(variance, _TINY) ** 1.5
-    common = np.stack([rows.inside, rows.log_odds])
     if fitted is not None:
-        variance = fitted[1][:, np.newaxis]
+        variance = fitted.rest[:, np.newaxis]
     deviation = np.sqrt(np.maximum(variance, _TINY))
+    design = np.stack([rows.inside, rows.log_odds])
 
     def statistics(events: Floats) -> Floats:
-        """Of events in each row, of shape (rows, draws)."""
-        excess = (members @ events.astype(np.float32)) - expected
+        """Minus the absolute statistics of Σwy of each row, from shape (rows, draws)."""
+        residual = (members @ events.astype(np.float32)) - expected
         if fitted is not None:
-            excess = excess - fitted[0] @ (common @ (events - row_means[:, np.newaxis]))
-        return -np.abs(normal_score(excess / deviation, skewness))
+            residual = residual - fitted.share @ (design @ (events - mean[:, np.newaxis]))
+        return -np.abs(normal_score(residual / deviation, skewness))
 
     def batches() -> Iterator[Floats]:
         at_most = draws_at_once(rows.size, expected.size, _MOST_AT_ONCE)
@@ -286,25 +371,31 @@ def _by_labels(
         for (hits,) in label_batches(p[:, np.newaxis], rows.count, draws, rng, at_most):
             yield statistics(hits * scale[:, np.newaxis])
 
-    return step_down(statistics(rows.events[:, np.newaxis])[:, 0], batches(), draws)[0]
+    observed = statistics(rows.events[:, np.newaxis])[:, 0]
+    return step_down(observed, batches(), draws).adjusted
 
 
-def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: SlicePlan) -> Slices:
-    """The record: limits of all slices, and the worst ones in words."""
+def _described(rows: SegmentRows, sums: SliceSums, tests: _Tests, plan: SlicePlan) -> Slices:
+    """The record of the worst slices, at most `plan.most` of them, by p-value and distance.
+
+    `sums` and `tests` are those of all slices; so are the limits of the worst gap and impact.
+    """
     alpha = Level(plan.level).alpha
-    score = table.expected / table.weight
-    low, high = (limit - score for limit in table.rate_limits(tests.slice_level))
-    reach = np.maximum(high, -low)
+    score = sums.expected / sums.weight
+    rate_low, rate_high = sums.rate_limits(tests.slice_level)
+    low = rate_low - score
+    high = rate_high - score
+    largest_gap = np.maximum(high, -low)
     total = float(rows.weight.sum())
-    order = np.lexsort((-np.abs(table.z), tests.adjusted))[: plan.most]
-    top = table.at(order)
+    order = np.lexsort((-np.abs(sums.z), tests.adjusted))[: plan.most]
+    top = sums.at(order)
     if tests.overall is None:
-        overall = _overall_tails(rows, top, table.n.size)
+        overall = _overall_tails(rows, top, sums.n.size)
     else:
         overall = tests.overall[order]
-    gap = top.excess / top.weight
+    gap = top.residual / top.weight
     flagged = tests.adjusted[order] <= alpha
-    finding = np.where(flagged, np.where(gap < 0, "over-predicted", "under-predicted"), "")
+    direction = np.where(gap < 0, "over-predicted", "under-predicted")
     excludes_zero = ((low > 0) | (high < 0))[order]
     notes = []
     if rows.cluster is not None:
@@ -313,18 +404,11 @@ def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: SlicePl
         notes.append(_BY_WEIGHT)
     if (excludes_zero & ~flagged).any():
         notes.append(_APART)
-    brier = float((rows.events * (1 - 2 * rows.score) + rows.weight * rows.score**2).sum())
-    saved = np.maximum(top.excess**2 - top.spread, 0.0) / top.weight
-    conditions = [
-        sorted(top.conditions(i), key=lambda condition: plan.place[condition[0]])
-        for i in range(order.size)
-    ]
+    conditions = [_in_passed_order(top.conditions(i), plan) for i in range(order.size)]
     return Slices(
-        rule=tuple(
-            " and ".join(rows.columns[i].rule(code) for i, code in pairs) for pairs in conditions
-        ),
+        rule=tuple(_rule(rows, pairs) for pairs in conditions),
         column=tuple(TIMES.join(rows.columns[i].name for i, _ in pairs) for pairs in conditions),
-        finding=tuple(finding.tolist()),
+        finding=tuple(np.where(flagged, direction, "").tolist()),
         n=top.n,
         weight=top.weight,
         observed=top.events,
@@ -334,7 +418,7 @@ def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: SlicePl
         gap_high=high[order],
         adjusted_p=tests.adjusted[order],
         flagged=flagged,
-        share=saved / brier if brier > 0 else np.zeros(order.size),
+        share=_share_of_brier(rows, top),
         overall_p=overall,
         differs=overall <= alpha,
         distinct=_distinct(rows, top, flagged),
@@ -344,37 +428,70 @@ def _described(rows: SegmentRows, table: SliceSums, tests: _Tests, plan: SlicePl
         method=tests.method,
         overall_gap=float(rows.residual.sum()) / total,
         joint_p=float(tests.adjusted.min()),
-        tried=int(table.n.size),
+        tried=int(sums.n.size),
         all_flagged=int((tests.adjusted <= alpha).sum()),
-        worst_gap_high=float(reach.max()),
-        worst_impact_high=float((reach * table.weight).max() / total),
+        worst_gap_high=float(largest_gap.max()),
+        worst_impact_high=float((largest_gap * sums.weight).max() / total),
         notes=tuple(notes),
     )
 
 
+def _in_passed_order(conditions: list[Condition], plan: SlicePlan) -> list[Condition]:
+    """The conditions of a slice in the order in which their columns were passed."""
+    return sorted(conditions, key=lambda condition: plan.place[condition[0]])
+
+
+def _rule(rows: SegmentRows, conditions: list[Condition]) -> str:
+    """The rows of a slice, in words."""
+    return " and ".join(rows.columns[column].rule(code) for column, code in conditions)
+
+
+def _share_of_brier(rows: SegmentRows, slices: SliceSums) -> Floats:
+    """The share of the Brier score of all rows that a correct mean score of each slice would save.
+
+    The square of a gap is too large by the variance of the gap, which is subtracted.
+    """
+    squares = rows.events * (1 - 2 * rows.score) + rows.weight * rows.score**2
+    brier = float(squares.sum())
+    if brier <= 0:
+        return np.zeros(slices.n.size)
+    saved = np.maximum(slices.residual**2 - slices.cluster_variance, 0.0) / slices.weight
+    return saved / brier
+
+
 def _overall_tails(rows: SegmentRows, top: SliceSums, tried: int) -> Floats:
-    """P-values of "the error of this slice is that of all rows", times the number of slices."""
+    """P-values of "the error of this slice is that of all rows", times the number of slices tried.
+
+    From sums, without drawn labels: the scores are moved by the shift and slope that fit all rows,
+    and what these explain of the residual of a slice is subtracted. All are nan if shift and slope
+    cannot be estimated.
+    """
     fitted = rows.without_overall_error()
     if fitted is None:
         return np.full(top.n.size, np.nan)
-    table, members = some_slices(fitted, [top.conditions(i) for i in range(top.n.size)])
-    share, rest = common_part(fitted, members, table.variance)
-    excess = table.excess - share @ fitted.common_excess
-    inflation = np.maximum(1.0, table.spread / np.maximum(table.variance, _TINY))
-    tail = ndtr(-np.abs(excess) / np.sqrt(rest * inflation))
-    return np.asarray(np.minimum(1.0, tried * 2 * tail))
+    sums, members = some_slices(fitted, [top.conditions(i) for i in range(top.n.size)])
+    common = common_part(fitted, members, sums.variance)
+    residual = sums.residual - common.share @ fitted.common_residuals
+    inflation = np.maximum(1.0, sums.cluster_variance / np.maximum(sums.variance, _TINY))
+    z = np.abs(residual) / np.sqrt(common.rest * inflation)
+    return np.asarray(np.minimum(1.0, tried * 2 * ndtr(-z)))
 
 
 def _distinct(rows: SegmentRows, top: SliceSums, flagged: Bools) -> Bools:
-    """Which flagged slices are off beyond the rows that they share with those before them."""
+    """Which of the worst slices are findings of their own.
+
+    Down the list, a flagged slice is one if its rows that belong to no earlier finding are off by
+    at least three standard errors. A slice that is not flagged is none.
+    """
     covered = np.zeros(rows.size, dtype=bool)
     is_distinct = np.zeros(flagged.size, dtype=bool)
     for i in np.flatnonzero(flagged).tolist():
-        inside = mask_of(rows, top.conditions(i))
+        inside = has_conditions(rows, top.conditions(i))
         rest = inside & ~covered
-        inflation = max(1.0, top.spread[i] / max(top.variance[i], _TINY))
-        deviation = math.sqrt(float(rows.variance[rest].sum()) * inflation)
-        if abs(float(rows.residual[rest].sum())) >= _OWN * deviation and rest.any():
+        inflation = max(1.0, top.cluster_variance[i] / max(top.variance[i], _TINY))
+        standard_error = math.sqrt(float(rows.variance[rest].sum()) * inflation)
+        residual = float(rows.residual[rest].sum())
+        if rest.any() and abs(residual) >= _OWN * standard_error:
             is_distinct[i] = True
             covered |= inside
     return is_distinct
