@@ -7,6 +7,7 @@ of the humans alone, and its law is that of redrawn labels.
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
@@ -24,25 +25,36 @@ _HALF = 3.0
 """With this many expected events the judge counts for half; chosen with the recipe, on other laws
 than those of the tests."""
 _CLASSES = 5
+"""More values of the judge than this are grouped at their quantiles."""
 _POOLS = 1_024
+"""More rows than this are pooled with their neighbours for the law of the judge."""
 _RIDGE = 1.0
 _STEEPEST = 5.0
+"""Log-odds beyond this count as this: a few certain scores must not decide a slope."""
 _LARGEST_LOGIT = 30.0
+"""Scores of 0 and 1 have infinite log-odds."""
 _PRIOR = np.diag([1e-6, 1e-4])
 """Keeps the regression of the judge on the score finite where the score decides it."""
 _DRAWS = 999
 _MANY_ROWS = 200_000
+"""More rows than this have fewer draws, to save time."""
 _FEW_DRAWS = 199
 _ENTRIES = 1 << 21
+"""Numbers drawn at a time, so that memory stays small."""
+_TINY = 1e-300
+"""In place of a variance or a range of 0, as of equal scores, which nothing can be divided by."""
 
 
 @dataclass(frozen=True)
 class JudgedRows:
-    """Independent rows, some with a human label, by score; `share` is its weight, 0 without one."""
+    """Independent rows, ascending by score, some with a human label."""
 
     p: Floats
+    """Scores."""
     y: Floats
+    """Human labels; 0 where there is none."""
     share: Floats
+    """The weight of each human label among all; 0 where there is none."""
     judge: Floats
 
     @classmethod
@@ -77,7 +89,7 @@ def judge_weight(events: float) -> float:
 class JudgeLaw:
     """What the judge says given the score: a few classes and the probability of each.
 
-    All rows are used.
+    It is fitted to all rows, with and without a human label.
     """
 
     def __init__(self, rows: JudgedRows) -> None:
@@ -87,15 +99,25 @@ class JudgeLaw:
             code = np.unique(np.searchsorted(edges, rows.judge, "right"), return_inverse=True)[1]
             values = np.bincount(code, rows.judge) / np.bincount(code)
         # In units of their own, so that the unit of the judge does not matter.
-        self.values = (values - values.mean()) / max(float(np.ptp(values)), 1e-300)
+        self.values = (values - values.mean()) / max(float(np.ptp(values)), _TINY)
+        """The judge's number for each class, ascending."""
         self.code = code.reshape(-1)
+        """The class of each row."""
         self.exceeds = self._exceeds(rows.p)
+        """P(class > c | score), of shape (classes − 1, rows)."""
         self.probability = -np.diff(self.exceeds, axis=0, prepend=1.0, append=0.0)
+        """P(class = c | score), of shape (classes, rows)."""
         self.mean = self.values @ self.probability
+        """The judge's mean at the score of each row."""
         self.variance = np.maximum(self.values**2 @ self.probability - self.mean**2, 0.0)
+        """The judge's variance at the score of each row."""
 
     def _exceeds(self, p: Floats) -> Floats:
-        """P(class > c | score) for every c but the last, in rows."""
+        """P(class > c | score) for every class c but the last, of shape (classes − 1, rows).
+
+        Each is a logistic regression on the log-odds of the scores `p`, fitted to pools of
+        neighbours. With a single class there is none, and the result has no rows.
+        """
         cuts = self.values.size - 1
         if not cuts:
             return np.zeros((0, p.size))
@@ -103,12 +125,12 @@ class JudgeLaw:
         pool = np.arange(p.size) * size // p.size
         weight = np.bincount(pool).astype(np.float64)
         x = np.clip(logit(p), -_LARGEST_LOGIT, _LARGEST_LOGIT)
-        pooled = np.bincount(pool, x) / weight
-        events = np.array([np.bincount(pool, self.code > c) for c in range(cuts)])
-        design = np.column_stack([np.ones(size), pooled])
+        design = np.column_stack([np.ones(size), np.bincount(pool, x) / weight])
         weights = np.tile(weight, (cuts, 1))
-        line = ridge_logistic(design, weights, events.reshape(cuts, size), np.zeros(2), _PRIOR)
-        exceeds = expit(line @ np.vstack([np.ones(p.size), x]))
+        events = np.array([np.bincount(pool, self.code > c) for c in range(cuts)])
+        lines = ridge_logistic(design, weights, events.reshape(cuts, size), np.zeros(2), _PRIOR)
+        exceeds = expit(lines @ np.vstack([np.ones(p.size), x]))
+        # Lines of separate regressions may cross; the probabilities must not increase with c.
         return np.asarray(np.minimum.accumulate(exceeds, axis=0))
 
     @property
@@ -116,10 +138,11 @@ class JudgeLaw:
         """The judge less its mean at the score."""
         return np.asarray(self.values[self.code] - self.mean)
 
-    def sensitivity(self, p: Floats, sign: float) -> Floats:
-        """The largest slope of the event probability over the judge.
+    def steepest(self, p: Floats, sign: float) -> Floats:
+        """The largest slope, in size, of the event probability over the judge at each score `p`.
 
-        It keeps the probability in [0, 1], and its mean at the score.
+        The probability is a line over the judge's number that passes through p at the judge's mean
+        and stays in [0, 1]; it rises with the judge if `sign` is positive, and falls otherwise.
         """
         below = np.maximum(self.mean - self.values[0], 1e-12)
         above = np.maximum(self.values[-1] - self.mean, 1e-12)
@@ -128,15 +151,34 @@ class JudgeLaw:
         return np.asarray(np.minimum(p / above, (1 - p) / below))
 
     def draw(self, uniform: Floats) -> Floats:
-        """The judge of every row, drawn from its law given the score."""
+        """The judge of every row, drawn from its law given the score.
+
+        `uniform` holds a random number between 0 and 1 for each, of shape (draws, rows).
+        """
         code = np.zeros(uniform.shape, np.int8)
         for above in self.exceeds:
             code += uniform < above
         return np.asarray(self.values[code])
 
 
+class _Fit(NamedTuple):
+    """Ridge regressions of human labels less scores, one for each set of labels."""
+
+    beta: Floats
+    """Coefficients, of shape (sets, 5)."""
+    fitted: Floats
+    """The fit at each labelled row, of shape (sets, labelled rows)."""
+    residual: Floats
+    """The residual of each labelled row from the fit without that row."""
+
+
 class _Statistic:
-    """The blended sums of every cell, for one or many sets of labels of humans and judge."""
+    """The test statistic of sets of labels: sums of gaps of cells, blended and squared.
+
+    The gap of a row, label less score, is predicted by ridge regression from five columns:
+    √(p(1 − p)), this times (p − ½), both of these times the judge, and the judge. The sums of a
+    cell with the predictions are blended with those of the humans alone.
+    """
 
     def __init__(self, rows: JudgedRows, law: JudgeLaw, cell: Ints) -> None:
         p = rows.p
@@ -150,13 +192,16 @@ class _Statistic:
         judge = law.values[law.code] - self.centre
         slope = p - 0.5
         columns = (spread, spread * slope, spread * judge, spread * slope * judge, judge)
+        # A judge who says the same of all rows has columns of 0.
         scale = [max(math.sqrt(float((column**2).mean())), 1e-150) for column in columns]
         self.fixed = [spread / scale[0], spread * slope / scale[1]]
+        """The columns without the judge."""
         self.by_judge = [
             spread / scale[2],
             spread * slope / scale[3],
             np.full(p.size, 1 / scale[4]),
         ]
+        """What the judge is multiplied by in the other columns."""
         self.share = rows.share[labelled]
         self.p = p[labelled]
         inside = cell[labelled][:, None] == np.arange(cell[-1] + 1)
@@ -164,84 +209,111 @@ class _Statistic:
         self.forms = _forms(rows, cell)
 
     def values(self, judge: Floats, y: Floats) -> Floats:
-        """The statistic of each set of labels: the judge's of all rows, the humans' of theirs."""
+        """The statistic of each set of labels, of shape (sets,).
+
+        `judge` holds the judge's numbers for all rows, of shape (sets, rows), and `y` the labels of
+        the rows that humans labelled, of shape (sets, labelled rows).
+        """
         judge = judge - self.centre
+        gap = y - self.p
+        fit = self._fit(judge[:, self.known], gap)
         fixed = np.array([np.add.reduceat(column, self.first) for column in self.fixed])
         drawn = np.array(
             [np.add.reduceat(judge * column, self.first, axis=1) for column in self.by_judge]
         )
-        labelled_judge = judge[:, self.known]
-        shape = labelled_judge.shape
-        constant = [np.broadcast_to(column[self.known], shape) for column in self.fixed]
-        varying = [labelled_judge * column[self.known] for column in self.by_judge]
-        x = np.stack([*constant, *varying], axis=2)
-        u = y - self.p
-        weight = self.share * self.share.size
-        weighted = x * weight[:, None]
-        square = weighted.transpose(0, 2, 1) @ x + _RIDGE * np.eye(5)
-        beta = np.linalg.solve(square, weighted.transpose(0, 2, 1) @ u[..., None])[..., 0]
-        fit = (x @ beta[..., None])[..., 0]
-        inverse = np.linalg.solve(square, x.transpose(0, 2, 1))
-        leverage = weight * (x * inverse.transpose(0, 2, 1)).sum(axis=2)
-        # The residual that a fit without the row would leave.
-        residual = (u - fit) / (1 - leverage)
-        lead = beta[:, :2] @ fixed + np.einsum("bk,kbc->bc", beta[:, 2:], drawn)
-        lead += (u - residual - fit) @ self.inside
-        with_judge = lead / self.size + (residual * self.share) @ self.inside
-        alone = (u * self.share) @ self.inside
+        predicted = fit.beta[:, :2] @ fixed + np.einsum("bk,kbc->bc", fit.beta[:, 2:], drawn)
+        # A labelled row is predicted by the fit without it.
+        predicted += (gap - fit.residual - fit.fitted) @ self.inside
+        with_judge = predicted / self.size + (fit.residual * self.share) @ self.inside
+        alone = (gap * self.share) @ self.inside
         blended = self.weight * with_judge + (1 - self.weight) * alone
         return np.asarray(((blended @ self.forms.T) ** 2).sum(axis=1))
 
+    def _fit(self, judge: Floats, gap: Floats) -> _Fit:
+        """The ridge regression of each set of gaps of labelled rows.
+
+        `judge` and `gap` are of shape (sets, labelled rows).
+        """
+        constant = [np.broadcast_to(column[self.known], judge.shape) for column in self.fixed]
+        varying = [judge * column[self.known] for column in self.by_judge]
+        x = np.stack([*constant, *varying], axis=2)
+        weight = self.share * self.share.size
+        weighted = (x * weight[:, None]).transpose(0, 2, 1)
+        square = weighted @ x + _RIDGE * np.eye(5)
+        beta = np.linalg.solve(square, weighted @ gap[..., None])[..., 0]
+        fitted = (x @ beta[..., None])[..., 0]
+        inverse = np.linalg.solve(square, x.transpose(0, 2, 1))
+        leverage = weight * (x * inverse.transpose(0, 2, 1)).sum(axis=2)
+        return _Fit(beta, fitted, (gap - fitted) / (1 - leverage))
+
+
+def end_sums(share: Floats) -> Floats:
+    """Linear forms that sum cells from either end, in rows, times the root of the cell's share.
+
+    The first half sums from the first cell up to each, the second from each to the last.
+    """
+    triangle = np.tril(np.ones((share.size, share.size)))
+    root = np.sqrt(share)[:, None]
+    return np.vstack([root * triangle, root * triangle.T])
+
 
 def _forms(rows: JudgedRows, cell: Ints) -> Floats:
-    """Mean gap, slope and cumulative sums from both ends.
+    """Linear forms of the gaps of cells, in rows: sums from both ends, their mean, their slope.
 
-    Each has unit variance for calibrated humans alone.
+    `cell` is the cell of each row. Each of these three kinds is scaled so that, for calibrated
+    scores and humans alone, the variances of its forms add up to 1.
     """
     size = np.bincount(cell)
-    share = size / cell.size
     variance = np.bincount(cell, rows.p * (1 - rows.p)) / cell.size / rows.units
-    variance = np.maximum(variance, 1e-300)
-    root = np.sqrt(share)[:, None]
-    triangle = np.tril(np.ones((size.size, size.size)))
-    ends = np.vstack([root * triangle, root * triangle.T])
+    variance = np.maximum(variance, _TINY)
     slope = np.bincount(cell, np.clip(logit(rows.p), -_STEEPEST, _STEEPEST)) / size
     slope = slope - variance @ slope / variance.sum()
     scaled = []
-    for form in (ends, np.ones((1, size.size)), slope[None, :]):
+    for form in (end_sums(size / cell.size), np.ones((1, size.size)), slope[None, :]):
         total = float((form**2 @ variance).sum())
-        scaled.append(form / math.sqrt(max(total, 1e-300)))
+        scaled.append(form / math.sqrt(max(total, _TINY)))
     return np.vstack(scaled)
 
 
 def redrawn_pvalue(rows: JudgedRows, law: JudgeLaw, cell: Ints, rng: np.random.Generator) -> float:
     """The share of redrawn labels whose blended sums are as far from zero.
 
-    Judge and labels are drawn together: the judge from its law given the score, the label with a
-    mean that is the score whatever the judge is worth. The labels decide one number only, how
-    strongly the two go together.
+    `cell` is the cell of each row. Judge and labels are drawn together: the judge from its law
+    given the score, the label with a mean that is the score whatever the judge is worth. The labels
+    decide one number only, how strongly the two go together.
     """
     statistic = _Statistic(rows, law, cell)
     labelled = rows.known
     p = rows.p[labelled]
-    share = rows.share[labelled]
-    together = float(share @ ((rows.y[labelled] - p) * law.centred[labelled]))
-    steepest = law.sensitivity(rows.p, together)[labelled]
-    possible = float(share @ (steepest * law.variance[labelled]))
-    strength = min(abs(together) / possible, 1.0) if possible > 0 else 0.0
-    slope = math.copysign(strength, together) * steepest
+    slope = _label_slope(rows, law)
     observed = statistic.values(law.values[law.code][None, :], rows.y[labelled][None, :])[0]
     draws = _DRAWS if rows.p.size <= _MANY_ROWS else _FEW_DRAWS
     block = max(1, _ENTRIES // rows.p.size)
-    reached = 0
+    as_far = 0
     for start in range(0, draws, block):
         number = min(block, draws - start)
         judge = law.draw(rng.random((number, rows.p.size)))
         chance = np.clip(p + slope * (judge[:, labelled] - law.mean[labelled]), 0.0, 1.0)
         y = (rng.random(chance.shape) < chance).astype(np.float64)
         # Equal sets of labels have equal values, up to rounding.
-        reached += int((statistic.values(judge, y) >= observed * (1 - 1e-9)).sum())
-    return (1 + reached) / (draws + 1)
+        as_far += int((statistic.values(judge, y) >= observed * (1 - 1e-9)).sum())
+    return (1 + as_far) / (draws + 1)
+
+
+def _label_slope(rows: JudgedRows, law: JudgeLaw) -> Floats:
+    """The slope of the event probability over the judge, at the score of each labelled row.
+
+    It is the steepest possible slope times the observed covariance of labels and judge, divided by
+    the largest possible one; 0 if the judge says the same of all rows.
+    """
+    labelled = rows.known
+    share = rows.share[labelled]
+    gap = rows.y[labelled] - rows.p[labelled]
+    covariance = float(share @ (gap * law.centred[labelled]))
+    steepest = law.steepest(rows.p, covariance)[labelled]
+    possible = float(share @ (steepest * law.variance[labelled]))
+    strength = min(abs(covariance) / possible, 1.0) if possible > 0 else 0.0
+    return math.copysign(strength, covariance) * steepest
 
 
 @dataclass(frozen=True)
@@ -250,6 +322,7 @@ class BlendedRate:
 
     value: float
     units: float
+    """Human labels of equal weight."""
     rows: float
     """Rows of equal weight whose share of events would be as uncertain."""
 
@@ -266,34 +339,37 @@ class BlendedRate:
 
 
 def blended_rate(rows: JudgedRows, law: JudgeLaw) -> BlendedRate:
-    """The mean label, with the judge as a control variate that is shrunk twice.
+    """The mean label by regression on the judge, whose slope and gain few events shrink.
 
-    The judge enters less its mean at the score.
+    The judge enters less its mean at the score. If it says the same of all labelled rows, its slope
+    is 0 and it changes nothing.
     """
     labelled = rows.known
     share = rows.share[labelled]
-    f = law.centred[labelled]
-    u = rows.y[labelled] - rows.p[labelled]
+    judge = law.centred[labelled]
+    gap = rows.y[labelled] - rows.p[labelled]
     rate = float(share @ rows.y[labelled])
     n = rows.units
     weight = judge_weight(n * min(rate, 1 - rate))
-    products = share * f * u
-    squares = share * f**2
-    together = float(products.sum())
+    products = share * judge * gap
+    squares = share * judge**2
+    covariance = float(products.sum())
     total = float(squares.sum())
-    slope = weight * together / total if total > 0 else 0.0
-    # The slope for a labelled row leaves out that row.
+    slope = weight * covariance / total if total > 0 else 0.0
+    # The slope for a labelled row leaves out that row; a single row with all squares leaves none.
     rest_squares = total - squares
     usable = rest_squares > 1e-12 * total
-    rest_products = weight * (together - products)
+    rest_products = weight * (covariance - products)
     without = np.where(usable, rest_products / np.where(usable, rest_squares, 1.0), 0.0)
-    of_rows = np.full(rows.p.size, slope)
-    of_rows[labelled] = without
-    value = float(rows.p.mean() + (of_rows * law.centred).mean() + share @ (u - without * f))
+    slopes = np.full(rows.p.size, slope)
+    slopes[labelled] = without
+    correction = share @ (gap - without * judge)
+    value = float(rows.p.mean() + (slopes * law.centred).mean() + correction)
     value = min(max(value, 0.0), 1.0)
-    near = min(max(value, 0.5 / n), 1 - 0.5 / n)
-    variance = near * (1 - near)
-    rest = max(1 - n / rows.p.size, 0.0)
-    gain = weight * (2 * slope * together - slope**2 * total) * rest
-    gain = min(max(gain, 0.0), variance * rest)
+    # A rate of 0 or 1 would have no variance: half an event or non-event is seen.
+    inner = min(max(value, 0.5 / n), 1 - 0.5 / n)
+    variance = inner * (1 - inner)
+    unlabelled = max(1 - n / rows.p.size, 0.0)
+    gain = weight * (2 * slope * covariance - slope**2 * total) * unlabelled
+    gain = min(max(gain, 0.0), variance * unlabelled)
     return BlendedRate(value, n, n * variance / (variance - gain))
