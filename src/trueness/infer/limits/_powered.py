@@ -29,6 +29,7 @@ from trueness.infer.limits._few_events import (
     JudgedRows,
     JudgeLaw,
     blended_rate,
+    end_sums,
     expected_events,
     redrawn_pvalue,
 )
@@ -37,14 +38,20 @@ from trueness.infer.limits._stratified_rate import stratified_rate
 from trueness.results import Estimate, NextLabels, Powered
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, Missing, RowOptions, WeightType
 
+# Fewer human labels, or clusters with one, say too little about the variance.
 _LEAST_LABELS = 10
+# A p-value below this warns that the labelled rows may be no random sample.
 _SELECTED = 0.01
 _LEAST_SCORE = 1e-100
 """The squares of smaller scores are too small for a float."""
+# Cells of equal mass whose gaps the test sums.
 _CELLS = 32
 _DRAWS = 4_999
 _RIDGE = 1.0
+# Log-odds beyond this count as this: a few certain scores must not decide a slope.
 _STEEPEST = 5.0
+# In place of a sum of squares of 0, as where a column is 0 in all rows.
+_TINY = 1e-300
 _METHOD = "prediction-powered, effective Clopper-Pearson"
 _FEW_METHOD = "judge shrunk for few events, effective Clopper-Pearson"
 
@@ -255,10 +262,10 @@ def powered(
         blended = None
     record = _record(
         powered_rows,
-        alone,
-        bin_numbers(evidence.sample, rule),
-        level,
-        blended,
+        alone=alone,
+        bin_of=bin_numbers(evidence.sample, rule),
+        level=level,
+        blended=blended,
         pvalue=pvalue,
         selection_pvalue=selection,
     )
@@ -276,7 +283,11 @@ def powered(
 
 
 def _label_weights(human_prob: ArrayLike | None, has_label: Bools, position: Ints) -> Floats:
-    """The weight of the human label of each row, the inverse of its probability; 0 without one."""
+    """The weight of the human label of each row, the inverse of its probability; 0 without one.
+
+    `has_label` is about all rows entered, `position` the places of those that are left. Without
+    probabilities all weights are 1. A row without a label whose label was certain is an error.
+    """
     weight = has_label[position].astype(np.float64)
     if human_prob is None:
         return weight
@@ -318,7 +329,8 @@ def _one_per_row(values: ArrayLike, name: str) -> Column:
 def _placeholder(labels: Any, rows: RowOptions) -> Any:
     """A label for the rows that no human looked at.
 
-    It is never used, but it is read and must not be the label to ignore.
+    It is never used, but it is read with the others: it must be one of `labels`, those of the other
+    rows, if they have names, and not the label to ignore.
     """
     ignored = rows.get("ignore_index")
     check_ignore_index(ignored)
@@ -333,7 +345,10 @@ def _placeholder(labels: Any, rows: RowOptions) -> Any:
 def _evidence(
     labels: Any, y_prob: ArrayLike, cluster: ArrayLike | None, rows: RowOptions
 ) -> Evidence:
-    """The rows; errors name `y_human`."""
+    """The labels and scores as rows, checked; errors name `y_human`.
+
+    A matrix of scores is refused. Labels that are all equal are not: the limits are valid.
+    """
     try:
         evidence = Evidence.of(labels, y_prob, rows, cluster=cluster)
         if evidence.view != "binary":
@@ -351,7 +366,11 @@ def _evidence(
 
 
 def _judgements(judge: ArrayLike, human: set[Any], rows: RowOptions) -> Any:
-    """Labels in words as 1 for the event and 0 for the other label; nan where there is none."""
+    """The judge's answers as numbers: labels in words become 1 for the event and 0 for the other.
+
+    Numbers are returned as they are, and a missing label becomes nan. `human` holds the labels of
+    humans; a judge whose words are not the same two labels is refused.
+    """
     column_values = _one_per_row(judge, "judge").values
     values = column_values.tolist()
     is_text = column_values.dtype.kind == "U" or any(isinstance(value, str) for value in values)
@@ -370,7 +389,11 @@ def _judgements(judge: ArrayLike, human: set[Any], rows: RowOptions) -> Any:
 
 
 def _numbers(values: ArrayLike, name: str, n: int, position: Ints) -> Floats:
-    """Scores of a judge, or probabilities, of the rows at these positions."""
+    """The numbers of an argument, one per row entered, at the rows that are left.
+
+    `n` is the number of rows entered, `position` the places of those left. For 'judge' any number
+    will do, for 'human_prob' it must be a probability above 0; missing values are refused.
+    """
     entered = numeric(column(values, name), name)
     if entered.values.shape != (n,):
         got = f"got shape {entered.values.shape}"
@@ -389,21 +412,28 @@ def _numbers(values: ArrayLike, name: str, n: int, position: Ints) -> Floats:
 
 
 class _Rows(NamedTuple):
-    """Rows in clusters, and a prediction `m` of each label.
-
-    `share` is the weight of a human label, 0 without one.
-    """
+    """Rows in clusters, some with a human label."""
 
     p: Floats
+    """Scores."""
     y: Floats
+    """Human labels; any label where there is none, since its share is 0."""
     m: Floats
+    """A prediction of each label."""
     share: Floats
+    """The weight of each human label among all; 0 where there is none."""
     cluster: Ints
 
-    def at(self, place: Any) -> "_Rows":
+    def at(self, place: Bools) -> "_Rows":
         """Some of the rows; shares add up to 1 again."""
-        rows = _Rows(*(values[place] for values in self))
-        return rows._replace(share=rows.share / rows.share.sum())
+        share = self.share[place]
+        return _Rows(
+            p=self.p[place],
+            y=self.y[place],
+            m=self.m[place],
+            share=share / share.sum(),
+            cluster=self.cluster[place],
+        )
 
     @property
     def units(self) -> float:
@@ -411,24 +441,26 @@ class _Rows(NamedTuple):
         return 1 / self.squares(self.share)
 
     def squares(self, terms: Floats) -> float:
-        """Σ of squares over clusters."""
+        """The squared sums of the terms of each cluster, added up."""
         return squared_sums(terms, self.cluster)
 
     def mean(self, base: Floats, factor: Floats | float, ratio: float = 0.0) -> "_Mean":
-        """The mean of base + factor · (label − score), and its variance.
+        """The mean of base + factor · (label − score) over all rows, with its variance.
 
-        The variance is that of what exceeds a ratio times the mean score.
+        It is the mean with predictions in place of labels, plus what human labels show these to be
+        wrong by. The variance is that of the mean less `ratio` times the mean score. It is at least
+        that of labels drawn from the predictions.
         """
-        rows = base + factor * (self.m - self.p)
+        predicted = base + factor * (self.m - self.p)
         errors = factor * (self.y - self.m)
         correction = float(self.share @ errors)
-        value = float(rows.mean()) + correction
+        value = float(predicted.mean()) + correction
         label_terms = self.share * (errors - correction)
-        rows = rows - ratio * self.p
-        row_terms = (rows - rows.mean()) / rows.size
-        # Few labels cannot show that a prediction is nearer to 0 or 1 than this.
-        near = min(0.5, 4 / self.units)
-        m = np.clip(self.m, near * self.p, 1 - near * (1 - self.p))
+        centred = predicted - ratio * self.p
+        row_terms = (centred - centred.mean()) / centred.size
+        # Few labels cannot show that a prediction is nearer to 0 or 1 than this share of the score.
+        least = min(0.5, 4 / self.units)
+        m = np.clip(self.m, least * self.p, 1 - least * (1 - self.p))
         floor = float((factor**2 * m * (1 - m)).mean()) / self.units
         inflation = self.units / max(self.units - 1, 0.5)
         row_variance = 0.0
@@ -440,7 +472,7 @@ class _Rows(NamedTuple):
             label_variance=max(self.squares(label_terms) * inflation, floor),
             row_variance=row_variance,
             units=self.units,
-            n=rows.size,
+            n=centred.size,
         )
 
 
@@ -452,12 +484,17 @@ class _Mean(NamedTuple):
     label_variance: float
     """What human labels contribute to the variance."""
     row_variance: float
-    """Variance of a single row at least."""
+    """The least variance of a single row."""
     units: float
+    """Independent human labels of equal weight."""
     n: int
+    """All rows."""
 
     def limits(self, level: float) -> tuple[float, float]:
-        """Clopper-Pearson limits of as many rows as have this variance."""
+        """Clopper-Pearson limits of as many rows as have this variance.
+
+        Without a variance both limits are the value.
+        """
         if not self.variance:
             return self.value, self.value
         row_variance = max(self.value * (1 - self.value), self.row_variance)
@@ -466,65 +503,77 @@ class _Mean(NamedTuple):
             rate=self.value,
             mean_score=1.0,
             rows=min(row_variance / self.variance, self.n),
+            # Of a single label the units are 1, but for rounding.
             freedom=self.units - 1 if self.units > 1 + 1e-9 else 0.0,
         )
         limits = events.limits(Level(level).tail)
         return limits.low, limits.high
 
     def parts(self, unit: float = 1.0) -> tuple[float, float]:
-        """The variance that falls with human labels, and the rest."""
+        """The part of the variance that falls with more human labels, and the rest.
+
+        Both are those of the mean divided by `unit`.
+        """
         rest = max(self.variance - self.label_variance, 0.0)
         return self.label_variance / unit**2, rest / unit**2
 
 
 def _correction(rows: _Rows, verdict: Floats) -> Floats:
-    """Label − score as predicted by ridge regression on score and judge.
+    """Label − score of each row, as predicted by ridge regression on score and judge.
 
-    The prediction of a row leaves out the labels of its cluster.
+    `verdict` is the judge's number for each row, less its mean. The prediction of a row leaves out
+    the labels of its cluster.
     """
     spread = np.sqrt(rows.p * (1 - rows.p))
     slope = rows.p - 0.5
     x = np.column_stack(
         [spread, spread * slope, spread * verdict, spread * slope * verdict, verdict]
     )
-    x = x / np.sqrt(np.maximum((x**2).mean(axis=0), 1e-300))
+    x = x / np.sqrt(np.maximum((x**2).mean(axis=0), _TINY))
     labelled = np.flatnonzero(rows.share)
     labelled_x = x[labelled]
     weight = rows.share[labelled] * labelled.size
-    names, code = np.unique(rows.cluster[labelled], return_inverse=True)
-    squares = np.zeros((names.size, 5, 5))
-    products = np.zeros((names.size, 5))
-    np.add.at(
-        squares, code, labelled_x[:, :, None] * labelled_x[:, None, :] * weight[:, None, None]
-    )
-    np.add.at(products, code, labelled_x * (weight * (rows.y - rows.p)[labelled])[:, None])
+    gap = weight * (rows.y - rows.p)[labelled]
+    clusters, code = np.unique(rows.cluster[labelled], return_inverse=True)
+    squares = np.zeros((clusters.size, 5, 5))
+    products = np.zeros((clusters.size, 5))
+    outer = labelled_x[:, :, None] * labelled_x[:, None, :]
+    np.add.at(squares, code, outer * weight[:, None, None])
+    np.add.at(products, code, labelled_x * gap[:, None])
     square = squares.sum(axis=0) + _RIDGE * np.eye(5)
     product = products.sum(axis=0)
     correction = np.asarray(x @ np.linalg.solve(square, product))
     without = np.linalg.solve(square - squares, (product - products)[..., None])[..., 0]
-    place = np.minimum(np.searchsorted(names, rows.cluster), names.size - 1)
-    seen = names[place] == rows.cluster
-    correction[seen] = (x[seen] * without[place[seen]]).sum(axis=1)
+    place = np.minimum(np.searchsorted(clusters, rows.cluster), clusters.size - 1)
+    has_labels = clusters[place] == rows.cluster
+    correction[has_labels] = (x[has_labels] * without[place[has_labels]]).sum(axis=1)
     return correction
 
 
 def _selection(rows: _Rows, x: Floats) -> float:
-    """P-value of equal means in the rows with a human label, weighted, and in all rows."""
+    """P-value of "the rows with a human label, weighted, have the means of all rows".
+
+    The means are those of the columns of `x`, one row each. It is 1 if all rows have a label or no
+    column varies.
+    """
     centred = x - x.mean(axis=0)
-    room = 1 / rows.units - 1 / rows.p.size
-    covariance = centred.T @ centred / rows.p.size * max(room, 1e-300)
-    away = rows.share @ centred
+    # The variance of a mean of some of the rows about that of all, in variances of a row.
+    factor = 1 / rows.units - 1 / rows.p.size
+    covariance = centred.T @ centred / rows.p.size * max(factor, _TINY)
+    difference = rows.share @ centred
     rank = np.linalg.matrix_rank(covariance, hermitian=True)
-    if not rank or room <= 1e-12:
+    if not rank or factor <= 1e-12:
         return 1.0
-    distance = float(away @ np.linalg.pinv(covariance, hermitian=True) @ away)
+    distance = float(difference @ np.linalg.pinv(covariance, hermitian=True) @ difference)
     return float(chdtrc(rank, distance))
 
 
 def _test(rows: _Rows, cell: Ints, rng: np.random.Generator) -> float:
-    """P-value of the squares of the mean gap, of its slope and of cumulative sums from both ends.
+    """P-value of the hypothesis that the scores are calibrated.
 
-    They are compared with their normal law.
+    `cell` is the cell of each row. The statistic is the sum of squares of the mean gap, of its
+    slope and of cumulative sums over cells from both ends. It is compared with draws from its law
+    for normal gaps, whose covariance is estimated from as many clusters as have human labels.
     """
     units = rows.units
     terms = (rows.m - rows.p) / rows.p.size + rows.share * (rows.y - rows.m)
@@ -532,6 +581,7 @@ def _test(rows: _Rows, cell: Ints, rng: np.random.Generator) -> float:
     covariance = _covariance_of_cells(rows, cell, (sums.T @ sums).toarray())
     forms = _unit_forms(rows, cell, covariance)
     weights = np.linalg.eigvalsh(forms @ covariance @ forms.T) * units / (units - 1)
+    # Smaller ones are rounding: there are more forms than cells.
     weights = weights[weights > 1e-6 * weights.max()]
     observed = forms @ sums.sum(axis=0)
     value = float((observed**2).sum())
@@ -541,52 +591,55 @@ def _test(rows: _Rows, cell: Ints, rng: np.random.Generator) -> float:
 
 
 def _covariance_of_cells(rows: _Rows, cell: Ints, covariance: Floats) -> Floats:
-    """The covariance of the sums of cells, with what it lacks if the scores are calibrated.
+    """The covariance of the sums of gaps of cells, enlarged where human labels vary too little.
 
-    Predictions are then right on average at every score. Human labels vary at least as much as
-    labels drawn from these; what is short is added: the rows' own part, all there is of a good
-    judge, is known.
+    `covariance` is the estimated one, and `cell` the cell of each row. If the scores are
+    calibrated, predictions are right on average at every score, and human labels vary at least as
+    much as labels drawn from these. The share by which they vary less is added to the diagonal. The
+    rows' own part, which is all there is with a good judge, is known and is not enlarged.
     """
     n = rows.p.size
     error = rows.share * (rows.y - rows.m)
     design = np.column_stack([np.ones(n), rows.p])
     line = np.linalg.lstsq(design, rows.m - rows.p, rcond=None)[0]
     m = np.clip(rows.m - design @ line, 0, 1)
-    floor = np.bincount(cell, m * (1 - m)) / n / rows.units
-    short = max(0.0, 1 - float(error @ error) / max(float(floor.sum()), 1e-300))
-    return covariance + np.diag(short * floor)
+    least = np.bincount(cell, m * (1 - m)) / n / rows.units
+    lacking = max(0.0, 1 - float(error @ error) / max(float(least.sum()), _TINY))
+    return covariance + np.diag(lacking * least)
 
 
 def _unit_forms(rows: _Rows, cell: Ints, covariance: Floats) -> Floats:
     """Linear forms of the gaps of the cells, in rows: cumulative sums from both ends, mean, slope.
 
-    Each of these three kinds is scaled so that the variances of its forms add up to 1. Cumulative
-    sums see a wrong mean and slope late, so these have forms of their own, which are uncorrelated.
+    `cell` is the cell of each row, `covariance` that of the gaps. Each of these three kinds is
+    scaled so that the variances of its forms add up to 1. Cumulative sums see a wrong mean and
+    slope late, so these have forms of their own, which are uncorrelated.
     """
     share = np.bincount(cell) / cell.size
-    square = np.ones((share.size, share.size))
-    ends = np.vstack([np.tril(square), np.triu(square)])
-    ends *= np.sqrt(np.tile(share, 2))[:, None]
     slope = np.bincount(cell, np.clip(logit(rows.p), -_STEEPEST, _STEEPEST)) / cell.size / share
-    slope -= (covariance @ slope).sum() / max(covariance.sum(), 1e-300)
+    slope -= (covariance @ slope).sum() / max(covariance.sum(), _TINY)
     scaled = []
-    for form in (ends, np.ones((1, share.size)), slope[None, :]):
+    for form in (end_sums(share), np.ones((1, share.size)), slope[None, :]):
         variance = float(np.trace(form @ covariance @ form.T))
-        scaled.append(form / math.sqrt(max(variance, 1e-300)))
+        scaled.append(form / math.sqrt(max(variance, _TINY)))
     return np.vstack(scaled)
 
 
 def _record(
     rows: _Rows,
+    *,
     alone: _Rows,
     bin_of: Ints,
     level: float,
     blended: BlendedRate | None,
-    *,
     pvalue: float,
     selection_pvalue: float,
 ) -> Powered:
-    """The estimates with their limits, and the gaps of bins."""
+    """The record: estimates with their limits, and the gaps of bins.
+
+    `rows` have the predictions by score and judge, `alone` those by the score. `bin_of` is the bin
+    of each row. `blended` is the event rate of few events, which then replaces that of `rows`.
+    """
     p = rows.p
     expected = float(p.mean())
     humans = int(np.count_nonzero(rows.share))
@@ -648,7 +701,7 @@ def _record(
 
 
 def _with_blended(estimate: Estimate, blended: BlendedRate, unit: float) -> Estimate:
-    """The estimate with the value and limits of few events."""
+    """The estimate with the value and limits of the event rate of few events, divided by `unit`."""
     low, high = blended.limits(estimate.level)
     return replace(
         estimate,
@@ -675,7 +728,11 @@ class _BinLine(NamedTuple):
 
 
 def _bin_line(rows: _Rows, inside: Bools, level: float) -> tuple[_BinLine, tuple[float, float]]:
-    """The numbers of one bin, and its variance that falls with human labels, and the rest."""
+    """The numbers of one bin, whose rows are `inside`, and the two parts of its variance.
+
+    These are the part that falls with more human labels, and the rest. Without a human label the
+    rate is nan, with limits 0 and 1, and both parts are 0.
+    """
     p = rows.p[inside]
     labels = int(np.count_nonzero(rows.share[inside]))
     rate = math.nan
