@@ -229,3 +229,41 @@ def test_advice_with_a_calibrator_inside_another_has_plain_values():
     inner = found["calibrator"]["parameters"]["calibrator"]
     assert inner["type"] == "IsotonicCalibration"
     assert inner["parameters"]["interpolation"] == "linear"
+
+
+def shifted_in_one_region():
+    """A calibrated model, but for a tenth of the rows, whose odds are three times as high."""
+    region = np.where(np.arange(6_000) % 10 == 0, "south", "north")
+    y, p = drawn(6_000, wrong=lambda p: np.where(region == "south", odds_times(3)(p), p))
+    return {"y_true": y, "y_prob": p, "by": {"region": region}}
+
+
+def test_a_map_by_the_column_of_a_segment_is_advised_with_its_gain():
+    rows = shifted_in_one_region()
+    found = tn.assess(**rows).advice
+    assert (found.kind, found.column, found.value) == ("recalibrate-segment", "region", "south")
+    assert isinstance(found.calibrator, tn.SegmentCalibration)
+    assert 0 < found.gain_low < found.gain < found.gain_high
+    assert "A map by region lowers the Brier score by" in found.reason
+    y, p, region = rows["y_true"], rows["y_prob"], rows["by"]["region"]
+    half = np.arange(y.size) % 20 < 10
+    fitted = found.calibrator.fit(p[half], y[half], by={"region": region[half]})
+    after = fitted.predict(p[~half], by={"region": region[~half]})
+    saved = tn.brier(y[~half], p[~half]) - tn.brier(y[~half], after)
+    assert found.gain_low < saved < found.gain_high
+
+
+def test_the_page_gives_the_line_that_fits_a_map_by_the_column():
+    found = tn.report(**shifted_in_one_region(), progress=False)
+    answers = found.to_dict()["models"][0]["answers"]
+    assert answers["action"]["command"].startswith(
+        "calibrator = tn.SegmentCalibration().fit(y_prob, y_true, by={'region': region})\n"
+    )
+    assert answers["cost"]["phrase"].endswith("% of the Brier score")
+    assert "off by one factor" not in found.to_markdown()
+
+
+def test_a_segment_whose_map_shows_no_gain_may_be_left():
+    found = tn.assess(**in_one_region()).advice
+    assert found.phrase == "Recalibration of region = south is optional"
+    assert found.gain_low < 0 < found.gain

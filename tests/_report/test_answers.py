@@ -431,7 +431,7 @@ def test_a_segment_alone_is_recalibrated_by_itself():
     action = answers(found)["action"]
     assert action["phrase"] == "Recalibrate region = 3 separately"
     assert action["command"].startswith(
-        "# y_prob, y_true: the rows of this segment alone\ncalibrator = tn.Auto"
+        "calibrator = tn.SegmentCalibration().fit(y_prob, y_true, by="
     )
     fix = " ".join(found.to_markdown().partition("## What would fix it")[2].split())
     assert "Recalibrate region = 3 separately." in fix

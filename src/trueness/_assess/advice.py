@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 from trueness._assess.asked import Asked
+from trueness._assess.segment_map import map_by_column, maps_of_segment
 from trueness._assess.statement import advice_on_statement
 from trueness._assess.where import (
     LONGEST,
@@ -13,7 +14,7 @@ from trueness._assess.where import (
     worst_segment,
 )
 from trueness._text.numbers import number, percent
-from trueness._text.strings import shorten
+from trueness._text.strings import capitalized, shorten
 from trueness.errors import quietly
 from trueness.measure._slope import inside_cells
 from trueness.results import Estimate, PriorShift, Segments, Verdict
@@ -70,7 +71,7 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
     if segments is not None and not helps_all_rows:
         segment = worst_segment(segments.rows())
         if segment is not None and not is_as_all_rows(segment, verdict):
-            return _for_a_segment(segment)
+            return _for_a_segment(a, segment)
     if fixes is None or best is None:
         return _without_remedies(a, fixes)
     return _with_remedies(a, verdict, fixes, best, clear=clear)
@@ -79,28 +80,66 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
 # ---- segments
 
 
-def _for_a_segment(segment: SegmentRow) -> Advice:
-    if is_protected(str(segment["column"])):
+def _for_a_segment(a: Asked, segment: SegmentRow) -> Advice:
+    """A map that mends one segment, with what it gains on held-out rows, where that is shown.
+
+    A map by its column comes first, which leaves no rows to be selected; then one of its rows
+    alone. Where the law may protect the column, neither.
+    """
+    name = segment_name(segment)
+    column = str(segment["column"])
+    value = str(segment["value"])
+    if is_protected(column):
         return Advice(
             kind="check-segment",
-            phrase=f"Look into {segment_name(segment)}",
+            phrase=f"Look into {name}",
             reason="This segment is off by itself. Whether scores may depend on such a column is a "
             "question of law and purpose; without it, better features or more rows of this segment "
             "would help.",
-            column=str(segment["column"]),
-            value=str(segment["value"]),
+            column=column,
+            value=value,
         )
+    rows = next((rows for rows in a.rows.columns if rows.name == column), None)
+    fixes = None if rows is None else quietly(map_by_column, a, rows)
+    best = _clear_map(fixes)
+    where = "on held-out rows"
+    if best is None and rows is not None:
+        fixes = quietly(maps_of_segment, a, rows, value)
+        best = _clear_map(fixes)
+        where = "on held-out rows of this segment"
+    if fixes is not None and best is not None:
+        reason = (
+            f"One map for all rows cannot fix a single segment. {capitalized(best.with_article)} "
+            f"{_gained(a, fixes, best)}, {where}."
+        )
+        phrase = f"Recalibrate {name} separately"
+        advice = _with_gain("recalibrate-segment", phrase, reason, fixes, best)
+    else:
+        advice = _optional_map(a, name, fixes)
+    return replace(advice, column=column, value=value)
+
+
+def _clear_map(fixes: Remedies | None) -> Remedy | None:
+    """The most promising map, if its gain is clear."""
+    best = None if fixes is None else fixes.most_promising
+    if fixes is None or best is None or not best.is_clear(fixes.before):
+        return None
+    return best
+
+
+def _optional_map(a: Asked, name: str, fixes: Remedies | None) -> Advice:
+    """A map for the rows of a segment that is off, where no gain is shown."""
+    kind: AdviceKind = "recalibrate-segment"
+    phrase = f"Recalibration of {name} is optional"
+    reason = "The segment is off by itself, but these rows do not show that a map for it helps"
+    best = None if fixes is None else fixes.most_promising
+    if fixes is not None and best is not None and best.gain > 0:
+        gain = best.gain_in_words(fixes.before, a.level)
+        reason = f"{reason}: on held-out rows of this segment {best.with_article} {gain}."
+        return _with_gain(kind, phrase, reason, fixes, best)
     from trueness.recalibrate import AutoCalibration  # loads scikit-learn
 
-    return Advice(
-        "recalibrate-segment",
-        f"Recalibrate {segment_name(segment)} separately",
-        "One map for all rows cannot fix a single segment: select its rows and fit a map on them "
-        "alone.",
-        calibrator=AutoCalibration(),
-        column=str(segment["column"]),
-        value=str(segment["value"]),
-    )
+    return Advice(kind, phrase, f"{reason}.", calibrator=AutoCalibration())
 
 
 # ---- more rows, or other ones
@@ -239,9 +278,13 @@ def _option(a: Asked, fixes: Remedies, best: Remedy) -> Advice:
 
 
 def _gained(a: Asked, fixes: Remedies, best: Remedy) -> str:
-    """What a map gains on held-out rows, and the error that may be left."""
-    clauses = (best.gain_in_words(fixes.before, a.level), best.error_left)
-    return "; ".join(filter(None, clauses))
+    """What a map gains on held-out rows, and the error that may be left, if its bound is lower."""
+    gain = best.gain_in_words(fixes.before, a.level)
+    before = fixes.before.ece_interval
+    after = best.ece_interval
+    if before is None or after is None or after.high >= before.high:
+        return gain
+    return f"{gain}; {best.error_left}"
 
 
 def _with_gain(kind: AdviceKind, phrase: str, reason: str, fixes: Remedies, best: Remedy) -> Advice:
@@ -262,6 +305,7 @@ def _with_gain(kind: AdviceKind, phrase: str, reason: str, fixes: Remedies, best
             "calibrator": repr(best.calibrator),
             "before": errors[0],
             "after": errors[1],
+            "brier": fixes.before.brier,
             "chance": best.chance if best.gain > 0 else best.log_loss_chance,
         },
     )

@@ -1,5 +1,6 @@
 """Held-out scores: each row scored by a calibrator that was fitted without its fold."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from trueness._numerics.streams import stream
 from trueness._tally.events import are_ranges
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError
-from trueness.typing import Floats, Ints
+from trueness.typing import Bools, Floats, Ints
 
 FOLDS = 5
 LEAST_ROWS = 20
@@ -107,13 +108,26 @@ def fitted(calibrator: Any, learn: Evidence) -> Any:
 
 
 def _held_out(dealt: Deal, calibrator: Any) -> list[Evidence]:
+    def scores(test: Bools) -> Floats:
+        fitted_map = fitted(calibrator, dealt.rows.at(~test))
+        return np.asarray(fitted_map.predict(dealt.rows.matrix.p[test]))
+
+    return held_out_scores(dealt, scores)
+
+
+def held_out_scores(dealt: Deal, scores: Callable[[Bools], Floats]) -> list[Evidence]:
+    """For each deal, the rows with new scores.
+
+    `scores` gives those of the rows of a fold, marked in a mask, from a map that was fitted to the
+    other rows.
+    """
     rows = dealt.rows.matrix
     deals = []
     for fold in dealt.folds:
         out: Floats = np.empty(rows.p.shape)
         for i in range(FOLDS):
             test = fold == i
-            out[test] = fitted(calibrator, dealt.rows.at(~test)).predict(rows.p[test])
+            out[test] = scores(test)
         sample = Sample(
             rows.y,
             out,

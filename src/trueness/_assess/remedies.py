@@ -218,10 +218,31 @@ def _scheme(rows: Sample) -> str:
     return "randomized"
 
 
+def remedies_of(a: Asked, name: str, calibrator: Any, deals: list[Evidence]) -> Remedies:
+    """The scores before and after one map, whose scores of held-out rows are given."""
+    task = _Task(a, a.rule or default_rule(a.view("confidence")), deal(a), Notes())
+    before = _remedy("as they are", None, [task.deal.rows], task)
+    trial = _trial(name, calibrator, deals, task)
+    return Remedies(
+        before=before,
+        after=(trial.remedy,),
+        best=name,
+        folds=FOLDS,
+        deals=len(deals),
+        n=int(task.deal.place.size),
+        guarantee=None,
+        notes=(),
+    )
+
+
 def _cross_fitted(name: str, task: _Task) -> _Trial:
-    """A map, and the scores that it gave to held-out rows."""
+    """A map that is tried on held-out rows."""
     calibrator = _calibrator(name, task)
-    deals = held_out(task.asked, calibrator)
+    return _trial(name, calibrator, held_out(task.asked, calibrator), task)
+
+
+def _trial(name: str, calibrator: Any, deals: list[Evidence], task: _Task) -> _Trial:
+    """A map, and the scores that it gave to held-out rows."""
     remedy = _remedy(name, calibrator, deals, task)
     rows = task.deal.rows
     level = task.asked.level

@@ -6,7 +6,12 @@ from typing import Any
 
 from trueness._assess.advice import OFF
 from trueness._assess.page_parts import adjusted_pvalues
-from trueness._report.commands import adjust_command, fit_command, segment_command
+from trueness._report.commands import (
+    adjust_command,
+    fit_command,
+    segment_command,
+    shifts_segments,
+)
 from trueness._text.numbers import level_percent, number, p_value, percent, points
 from trueness._text.strings import capitalized, quoted, uncapitalized
 from trueness.results import Verdict
@@ -175,6 +180,8 @@ def _cost(model: Model) -> Answer:
     if model.summary.rate in (0, 1):
         detail = "All labels are equal: a map cannot be tried."
         return Answer(question, "Too few rows to tell", detail, numbers)
+    if model.advice.kind == "recalibrate-segment" and model.advice.gain > 0:
+        return _cost_of_segment(model.advice)
     clear = best.is_clear(fixes.before)
     if clear and code in OFF:
         gain, low, high = _decimals(best.gain, best.gain_low, best.gain_high)
@@ -198,6 +205,20 @@ def _cost(model: Model) -> Answer:
     else:
         detail = _unclear_gain(fixes, best)
     return Answer(question, phrase, detail, numbers)
+
+
+def _cost_of_segment(advice: Advice) -> Answer:
+    """What the map of a segment saves of the score of the rows that it is for."""
+    before = advice.numbers["brier"]
+    gain, low, high = _decimals(advice.gain, advice.gain_low, advice.gain_high)
+    rows = "" if shifts_segments(advice) else f" in {advice.column} = {advice.value}"
+    detail = (
+        f"{gain} of {number(before)} could be avoided by a map for this segment "
+        f"({low} to {high}, on held-out rows)."
+    )
+    phrase = f"{_share_saved(advice.gain, before)} of the Brier score{rows}"
+    numbers = {"gain": advice.gain, "gain_low": advice.gain_low, "gain_high": advice.gain_high}
+    return Answer("What does it cost?", capitalized(phrase), detail, {**numbers, "brier": before})
 
 
 def _share_saved(gain: float, before: float) -> str:
@@ -287,7 +308,7 @@ def _command(model: Model, advice: Advice, origin: Provenance) -> str:
     if advice.kind == "adjust":
         return adjust_command(origin, model.name)
     if advice.kind == "recalibrate-segment":
-        return segment_command(advice.calibrator, origin, model.name)
+        return segment_command(advice, origin, model.name)
     if advice.kind == "correct-prior" and (model.remedies is None or in_python):
         weight = f"{advice.numbers['weight']:.3g}"
         return f"calibrated = tn.recalibrate.prior_correction(new_scores, weight={weight})"

@@ -8,7 +8,9 @@ from pathlib import PurePath
 from typing import Any
 
 import trueness
+from trueness._input.segment_columns import TIMES
 from trueness.results._page import Provenance
+from trueness.results._remedies import Advice
 
 _MAP = "map.json"
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".npz")
@@ -49,8 +51,39 @@ def _fit_and_apply(fit: str, origin: Provenance) -> str:
     return f"{fit} -o {_MAP}\n{apply}"
 
 
-def segment_command(calibrator: Any, origin: Provenance, model: str) -> str:
-    """The same for the rows of one segment, which are to be selected first."""
+def segment_command(advice: Advice, origin: Provenance, model: str) -> str:
+    """How to fit and apply the map of a segment: by its column, or to its rows alone."""
+    if shifts_segments(advice):
+        return _by_column(advice, origin, model)
+    return _of_segment(advice.calibrator, origin, model)
+
+
+def shifts_segments(advice: Advice) -> bool:
+    """Whether the map is for all rows and shifts each segment, so that no rows are selected."""
+    return type(advice.calibrator).__name__ == "SegmentCalibration"
+
+
+def _by_column(advice: Advice, origin: Provenance, model: str) -> str:
+    """A map by a column, or by several that are crossed."""
+    columns = str(advice.column).split(TIMES)
+    if model not in origin.commands:
+        by = ", ".join(f"{name!r}: {name}" for name in columns)
+        arguments = ", ".join(filter(None, [origin.arguments, f"by={{{by}}}", origin.cluster]))
+        fit = f"calibrator = {in_python(advice.calibrator)}.fit({arguments})"
+        of_new = ", ".join(f"{name!r}: new_{name}" for name in columns)
+        return f"{fit}\ncalibrated = calibrator.predict(new_scores, by={{{of_new}}})"
+    command = origin.commands[model]
+    if command is None:
+        return ""
+    words = [command.line("fit"), *(shlex.join(["--by", name]) for name in columns)]
+    if command.cluster is not None:
+        words.append(shlex.join(["--cluster", command.cluster]))
+    words.append("--calibrator platt-scaling")
+    return _fit_and_apply(" ".join(words), origin)
+
+
+def _of_segment(calibrator: Any, origin: Provenance, model: str) -> str:
+    """A map of the rows of one segment, which are to be selected first."""
     if model not in origin.commands:
         command = fit_command(calibrator, origin, model)
         return f"# y_prob, y_true: the rows of this segment alone\n{command}"

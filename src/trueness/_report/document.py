@@ -44,6 +44,8 @@ from trueness.results._verdict_words import STATES
 
 _WIDTH = 100
 _LONGEST_NAME = 24
+_OF_A_SEGMENT = ("recalibrate-segment", "check-segment")
+"""Advice that is about one segment."""
 _BRIEF = {
     "how_far": "How far off",
     "where": "Where",
@@ -280,7 +282,7 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
     if model.slices is not None:
         after["slices"] = model.slices.notes
     if fixes is not None:
-        before["remedies"] = prior_shift_sentence(model.summary), remedies_sentence(model)
+        before["remedies"] = prior_shift_sentence(model), remedies_sentence(model)
         after["remedies"] = guarantee_sentence(fixes), *fixes.notes
     heads = headings(contents)
     for name, table in tables.items():
@@ -354,25 +356,26 @@ def coverage_caption(model: Model) -> str:
     return f"{caption}, without limits since rows may depend on each other."
 
 
-def prior_shift_sentence(summary: Summary) -> str:
+def prior_shift_sentence(model: Model) -> str:
     """What re-weighting or sampling of the classes left, and what undoes it.
 
-    Empty unless it is suspected.
+    Empty unless it is suspected, and where a segment has an error of its own, which then explains
+    the average of all rows.
     """
-    shift = summary.prior_shift
-    if shift is None or not shift.suspected:
+    shift = model.summary.prior_shift
+    if shift is None or not shift.suspected or model.advice.kind in _OF_A_SEGMENT:
         return ""
     limits = span(shift.slope_low, shift.slope_high, partial(number, decimals=2))
     slope = f"{number(shift.slope, 2)} ({limits})"
     if not shift.shown:
         return (
-            f"It looks like {shift.factor}, as class weights or down-sampling in training leave "
-            f"it, or like another error: the slope, {slope}, is too uncertain to tell."
+            f"It looks like {shift.factor}, through class weights or sampling, or like another "
+            f"error: the slope, {slope}, is too uncertain to tell."
         )
     return (
-        f"The odds of all scores are off by one factor (the slope, {slope}, agrees), as class "
-        f"weights or down-sampling in training leave them: it looks like {shift.factor}. Undo it "
-        f"with tn.recalibrate.prior_correction(p, weight={shift.weight:.3g}), better with the "
+        f"The odds of all scores are off by one factor (the slope, {slope}, agrees): it looks like "
+        f"{shift.factor}, through class weights or sampling. Undo it with "
+        f"tn.recalibrate.prior_correction(p, weight={shift.weight:.3g}), better with the "
         "weight used in training if it is known, or with trueness fit --method prior."
     )
 

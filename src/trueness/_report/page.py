@@ -160,7 +160,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "fix_charts": {name: Markup(chart) for name, chart in remedy_charts(model).items()},
         "decisions": model.decisions and decision_sentences(model.decisions),
         "decision_chart": model.decisions and Markup(decision_chart(model.decisions)),
-        "shift": document.prior_shift_sentence(model.summary),
+        "shift": document.prior_shift_sentence(model),
         "fix": document.remedies_sentence(model),
         "guarantee": guarantee,
     }

@@ -275,7 +275,7 @@ class PriorShift(Record):
     Examples
     --------
     >>> print(PriorShift(1.2, 0.9, 1.6, 0.95, 1.02, 0.93, 1.11, 5000))
-    No prior shift: the odds are too high by a factor of 1.20 (95 % 0.90–1.60), which may be chance.
+    No prior shift: the odds are too high by a factor of 1.20 (95 %: 0.90 to 1.60), which may be chance.
     """
 
     _also = ("suspected", "shown", "sentence")
@@ -325,15 +325,15 @@ class PriorShift(Record):
     def factor(self) -> str:
         """Which class looks overweighted and by how much, with limits, as text."""
         times, limits = self._factor_and_limits()
-        labels = "positives" if self.weight > 1 else "negatives"
-        return f"{labels} weighted about {times}× {limits}"
+        labels = "events" if self.weight > 1 else "non-events"
+        return f"training with {labels} weighted about {times}-fold {limits}"
 
     def _factor_and_limits(self) -> tuple[str, str]:
         ends = [self.weight, self.low, self.high]
         if self.weight <= 1:
             ends = [_inverse(self.weight), _inverse(self.high), _inverse(self.low)]
         times, low, high = map(_factor, ends)
-        return times, f"({level_percent(self.level)} {low}–{high})"
+        return times, f"({level_percent(self.level)}: {low} to {high})"
 
     @property
     def sentence(self) -> str:
@@ -348,7 +348,7 @@ class PriorShift(Record):
         low = self.slope_low
         high = self.slope_high
         digits = 4 if any(end != 1 and f"{end:.2f}" == "1.00" for end in (low, high)) else 2
-        slope = f"{self.slope:.{digits}f} ({low:.{digits}f}–{high:.{digits}f})"
+        slope = f"{self.slope:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
         remedy = f"`prior_correction(y_prob, weight={self.weight:.3g})`"
         if self.shown:
             return f"Looks like {self.factor}; the slope, {slope}, agrees. {remedy} undoes it."

@@ -120,15 +120,13 @@ class Flags(Record):
     def sentence(self) -> str:
         """How many there are, and the worst."""
         verb = "is"
-        none = "but not"
         worst = f": {self.worst_in_words}"
         if self.flagged > 1:
             verb = "are"
-            none = "none"
             worst = f", above all {self.worst_in_words}"
         which = f"{self.share} {verb} flagged ({p_value(self.pvalue)}, {self.by})"
         if self.own == 0:
-            return f"{which}, {none} with an error other than that of all rows"
+            return f"{which}, but not shown to differ from all rows"
         return f"{which}{worst}"
 
     def __str__(self) -> str:

@@ -339,7 +339,10 @@ def _tested_rows(v: Judged) -> str:
 
 
 def _prior_shift_in_words(v: Judged) -> list[str]:
+    """That one factor on the odds may be the cause, unless a segment has an error of its own."""
     if not v.rejected or v.prior_shift is None or not v.prior_shift.suspected:
+        return []
+    if any(flags.own for flags in v.flags):
         return []
     if v.prior_shift.shown:
         return [f"it looks like {v.prior_shift.factor}"]

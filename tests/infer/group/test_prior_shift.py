@@ -25,7 +25,7 @@ def test_a_weight_of_twenty_is_named_and_undone():
     found = tn.prior_shift(y, weighted)
     assert found.shown
     assert found.low < 20 < found.high
-    assert found.sentence.startswith("Looks like positives weighted about ")
+    assert found.sentence.startswith("Looks like training with events weighted about ")
     assert tn.recalibrate.prior_correction(weighted, weight=20) == pytest.approx(p, abs=1e-12)
     corrected = tn.recalibrate.prior_correction(weighted, weight=found.weight)
     assert not tn.prior_shift(y, corrected).suspected
@@ -35,7 +35,8 @@ def test_a_weight_of_twenty_is_named_and_undone():
 def test_the_sentence_has_the_rounded_numbers():
     shift = tn.results.PriorShift(20.1, 17.2, 23.4, 0.95, 1.02, 0.93, 1.11, 5000)
     assert shift.sentence == (
-        "Looks like positives weighted about 20× (95 % 17–23); the slope, 1.02 (0.93–1.11), agrees. "
+        "Looks like training with events weighted about 20-fold (95 %: 17 to 23); the slope, 1.02 (0.93 to "
+        "1.11), agrees. "
         "`prior_correction(y_prob, weight=20.1)` undoes it."
     )
     assert str(shift) == shift.to_dict()["sentence"]
@@ -54,7 +55,7 @@ def test_swapping_the_classes_inverts_the_weight():
     assert (1 / other.weight, 1 / other.high, 1 / other.low) == pytest.approx(
         (found.weight, found.low, found.high)
     )
-    assert "negatives weighted" in other.sentence
+    assert "non-events weighted" in other.sentence
     assert other.shown
 
 
@@ -83,7 +84,7 @@ def test_calibrated_scores_and_extreme_scores_are_no_shift():
 
 def test_limits_of_the_slope_that_exclude_one_are_not_rounded_to_it():
     found = replace(tn.prior_shift(*weighted_rows()[::2]), slope_low=0.92, slope_high=0.9981)
-    assert "(0.9200–0.9981), is not 1" in found.sentence
+    assert "(0.9200 to 0.9981), is not 1" in found.sentence
 
 
 def test_clusters_of_copies_widen_the_limits_as_the_rows_they_are_worth():
@@ -171,8 +172,8 @@ def test_a_slope_that_may_be_seven_tenths_leaves_a_shift_suspected_but_not_shown
     wide = tn.results.PriorShift(2.1, 1.5, 2.9, 0.95, 0.93, 0.72, 1.16, 400)
     assert (wide.suspected, wide.shown) == (True, False)
     assert wide.sentence == (
-        "Looks like positives weighted about 2.10× (95 % 1.50–2.90), or like another error: the slope, "
-        "0.93 (0.72–1.16), agrees with 1, but not only with 1. "
+        "Looks like training with events weighted about 2.10-fold (95 %: 1.50 to 2.90), or like another "
+        "error: the slope, 0.93 (0.72 to 1.16), agrees with 1, but not only with 1. "
         "`prior_correction(y_prob, weight=2.1)` undoes the factor."
     )
     for low, high, suspected, shown in (
@@ -196,7 +197,9 @@ def test_doubled_odds_are_suspected_in_300_rows():
     suspected = np.mean([shift.suspected for shift in found])
     assert suspected == pytest.approx(0.95, abs=3 * math.sqrt(0.05 * 0.95 / 200))
     assert all(
-        shift.sentence.startswith("Looks like positives") for shift in found if shift.suspected
+        shift.sentence.startswith("Looks like training with events")
+        for shift in found
+        if shift.suspected
     )
     assert not any(shift.shown for shift in found)
 

@@ -133,7 +133,7 @@ def prior_shift(
     >>> shift.shown, shift.low < 20 < shift.high
     (True, True)
     >>> print(shift.sentence.partition(";")[0])
-    Looks like positives weighted about 20× (95 % 18–21)
+    Looks like training with events weighted about 20-fold (95 %: 18 to 21)
     """
     rows = row_options(
         kind,

@@ -1,0 +1,56 @@
+"""Maps that mend one segment: by its column, or of its rows alone; both tried on held-out rows."""
+
+import numpy as np
+
+from trueness._assess.asked import Asked
+from trueness._assess.held_out import deal, held_out_scores, is_splittable
+from trueness._assess.rows import ModelRows
+from trueness._input.segment_columns import SegmentColumn
+from trueness.errors import InputError
+from trueness.results._remedies import Remedies
+from trueness.typing import Bools, Floats
+
+
+def map_by_column(a: Asked, column: SegmentColumn) -> Remedies | None:
+    """The scores before and after a map that shifts each segment of a column.
+
+    None where no such map can be fitted: to classes, to events, to few rows, or by numbers that
+    were cut into groups.
+    """
+    evidence = a.view("confidence")
+    if evidence.events is not None or column.edges or not is_splittable(evidence):
+        return None
+    from trueness._assess.remedies import remedies_of  # loads scikit-learn
+    from trueness.recalibrate import SegmentCalibration
+
+    dealt = deal(a)
+    rows = dealt.rows.matrix
+    segments = np.array(column.values, dtype=object)[column.code[dealt.place]]
+
+    def scores(test: Bools) -> Floats:
+        learn = dealt.rows.at(~test)
+        fitted = SegmentCalibration().fit(
+            learn.matrix.p,
+            learn.matrix.y,
+            learn.matrix.w,
+            by={column.name: segments[~test]},
+            cluster=learn.cluster,
+        )
+        return fitted.predict(rows.p[test], by={column.name: segments[test]})
+
+    try:
+        deals = held_out_scores(dealt, scores)
+    except InputError:
+        return None
+    return remedies_of(a, f"a map by {column.name}", SegmentCalibration(), deals)
+
+
+def maps_of_segment(a: Asked, column: SegmentColumn, value: str) -> Remedies | None:
+    """The maps that all rows are offered, tried on the rows of one segment alone.
+
+    None where it has too few rows to split.
+    """
+    rows = np.flatnonzero(column.code == column.values.index(value))
+    part = a.but(rows=ModelRows(a.view("confidence").at(rows)))
+    remedies: Remedies | None = part.possible("remedies")
+    return remedies
