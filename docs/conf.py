@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from html import escape
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,7 +32,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
 ]
-exclude_patterns = ["_build", "_ipython", "**/.ipynb_checkpoints"]
+exclude_patterns = ["_build", "_ipython", "gallery/generated", "**/.ipynb_checkpoints"]
 templates_path = ["_templates"]
 nitpicky = True
 smartquotes = False  # they turn --prob into a dash
@@ -198,10 +199,20 @@ def _write_pages_for_language_models(app: Sphinx, error: Exception | None) -> No
     (folder / "llms-full.txt").write_text("\n".join(everything), encoding="utf-8")
 
 
+def _write_thumbnails(app: Sphinx) -> None:
+    """The small pictures at the top of the gallery."""
+    gallery = Path(app.srcdir) / "gallery"
+    sys.path.insert(0, str(gallery))
+    module = import_module("make")
+    sys.path.remove(str(gallery))
+    module.write_thumbnails(gallery / "index.md", gallery / "generated")
+
+
 def setup(app: Sphinx) -> None:
     """Formulas become MathML, which browsers draw themselves: no script is loaded from elsewhere."""
     app.connect("autodoc-process-docstring", _with_methods, priority=900)  # after numpydoc
     app.connect("sphinx-click-process-description", _examples_as_code)
     app.connect("sphinx-click-process-options", _plain_asterisks)
+    app.connect("builder-inited", _write_thumbnails)
     app.connect("build-finished", _write_pages_for_language_models)
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math_block, None))

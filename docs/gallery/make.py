@@ -1,15 +1,18 @@
-"""Draws every display for awkward data, on a light and on a dark background.
+"""Small pictures of the gallery, and every display for awkward data on a light and a dark background.
 
-python docs/gallery/make.py --every every
+    python docs/gallery/make.py --every every
 
-The gallery itself, docs/gallery/index.md, is drawn when the site is built.
+draws every display. The gallery itself, docs/gallery/index.md, is drawn when the site is built, and
+so are the small pictures at its top: one for each cell that has a `thumbnail`, a line of words.
 """
 
 import argparse
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -195,6 +198,65 @@ def draw_every(out: Path, only: str | None) -> None:
                             out / shade / f"{name} - {case_name}.png".replace(" ", "_"),
                             dpi=70,
                         )
+
+
+class Cell(NamedTuple):
+    """A code cell of the gallery."""
+
+    heading: str
+    """The heading above it."""
+    thumbnail: str
+    """The words below its small picture; empty if it has none."""
+    code: str
+
+
+def cells(page: str) -> Iterator[Cell]:
+    """The code cells of a page, in order."""
+    heading = ""
+    pattern = r"^#+ ([^\n]*)$|^```\{code-cell\} ipython3\n(?:---\n(.*?)^---\n)?(.*?)^```$"
+    for found in re.finditer(pattern, page, re.MULTILINE | re.DOTALL):
+        title, options, code = found.groups()
+        if title is not None:
+            heading = title
+            continue
+        words = re.search(r"^thumbnail: ([^\n]*)$", options or "", re.MULTILINE)
+        yield Cell(heading, words[1] if words else "", code)
+
+
+def anchor(heading: str) -> str:
+    """The address of a heading on its page."""
+    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
+
+
+CARD = """\
+:::{{grid-item-card}} {words}
+:link: #{anchor}
+:img-top: {picture}
+:img-alt: {words}
+:::
+"""
+
+
+def write_thumbnails(page: Path, folder: Path) -> None:
+    """Run the cells of the gallery, and write a small picture of each and the grid of all."""
+    folder.mkdir(exist_ok=True)
+    names: dict[str, Any] = {}
+    cards = []
+    for i, cell in enumerate(cells(page.read_text(encoding="utf-8"))):
+        with ground("light"), redirect_stdout(StringIO()):
+            exec(cell.code, names)  # the page itself
+            if cell.thumbnail:
+                picture = folder / f"{i}.png"
+                figure = plt.gcf()
+                figure.savefig(picture, dpi=320 / figure.get_figwidth())
+                card = CARD.format(
+                    words=cell.thumbnail,
+                    anchor=anchor(cell.heading),
+                    picture=f"{folder.name}/{picture.name}",
+                )
+                cards.append(card)
+    head = "::::{grid} 2 3 4 4\n:gutter: 2\n:class-container: thumbnails\n"
+    (folder / "grid.inc").write_text("\n".join([head, *cards, "::::", ""]), encoding="utf-8")
 
 
 def main() -> None:
