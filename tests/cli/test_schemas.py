@@ -41,6 +41,11 @@ def test_the_stored_schema_is_the_one_of_the_records(made, name):
     assert stored == made.text(name), "run `python docs/schemas/make.py`"
 
 
+def test_the_page_of_keys_is_the_one_of_the_schemas(made):
+    stored = made.PAGE.read_text(encoding="utf-8")
+    assert stored == made.page(), "run `python docs/schemas/make.py`"
+
+
 def test_a_gate_and_its_receipt_keep_their_schemas(call, tmp_path):
     words = ["gate", "--demo", "--rows", "300", "--prob", "recalibrated", "--max-ece", "0.1"]
     keeps("gate", json.loads(call(*words, "--format", "json").stdout))

@@ -1,6 +1,6 @@
 """``trueness measure``, of rows and of .tally files.
 
-docs/reference/commands.md lists the keys of the JSON object.
+docs/reference/json.md lists the keys of the JSON object.
 """
 
 from collections.abc import Collection, Sequence

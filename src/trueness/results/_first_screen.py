@@ -15,8 +15,11 @@ class Answer(Record):
     """A short answer to one question of the first screen."""
 
     question: str
+    """The question."""
     phrase: str
+    """A short answer."""
     detail: str
+    """Its numbers in a sentence."""
     numbers: Mapping[str, Any]
     """The numbers in the answer, by name; probabilities, not percentages."""
     sections: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """The contents of a report as frozen records, and as one dict of plain values.
 
-``docs/reference/report.md`` describes the fields, which are the keys of the JSON.
+The fields are the keys of the JSON; ``docs/reference/json.md`` is made from their docstrings.
 """
 
 import math
@@ -54,11 +54,17 @@ class RowCounts:
     """How many rows were used."""
 
     given: int
+    """Rows passed."""
     used: int
+    """Rows without missing values and of positive weight."""
     dropped: int
+    """Rows with a missing value."""
     weight: float
+    """Total weight of the rows used."""
     weights: Literal["none", "whole", "fractional"]
+    """What kind of weights there are."""
     classes: tuple[Any, ...] | None
+    """Classes in the order of the columns; None for a vector of scores."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +72,13 @@ class Clusters:
     """Clusters of dependent rows, and which numbers account for them."""
 
     number: int
+    """How many there are."""
     effective: float
+    """The equivalent number of clusters of equal size."""
     considered: tuple[str, ...]
+    """What takes clusters into account."""
     ignored: tuple[str, ...]
+    """What treats rows as independent."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +86,17 @@ class Settings:
     """The options of the report, defaults included."""
 
     bins: str
+    """The bin rule as a Python expression."""
     bins_in_words: str
+    """The bin rule in words."""
     level: float
+    """Level of all intervals, bands and decisions."""
     seed: int
+    """Seed of all random draws."""
     offered: tuple[int, ...]
+    """Numbers of bins that the page offers."""
     intervals: bool = True
+    """Whether every measure has its limits or its noise floor."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +126,11 @@ class Provenance:
     file: str | None
     """The file, or another name of the data."""
     label: str | None
+    """The column of labels."""
     event: str | None
     """The label that the scores predict; None for several classes."""
     date: str
+    """The day of the report, as year-month-day."""
     commands: Mapping[str, Command | None] = field(default_factory=dict)
     """By model: how the command line read its rows, or would read those of sums; None if no command
     can be given."""
@@ -133,10 +151,13 @@ class Conclusion:
     """A verdict in words; the fields are those of :class:`trueness.results.Verdict`."""
 
     code: Code
+    """The conclusion as a code; the worst of several models."""
     headline: str
+    """The conclusion in words."""
     certainty: str
+    """How certain it is, in words."""
     sentence: str
-    """Both; of one of several models, with its name."""
+    """Headline and certainty; of one of several models, with its name."""
     evidence: str = ""
     """The part of the certainty that is not about the size of the error."""
     error: str = ""
@@ -152,9 +173,13 @@ class Conclusion:
     few_clusters: bool = False
     """Whether they are too few for a test."""
     rejected: bool = False
+    """Whether calibration of all rows together was rejected; of several models, see each."""
     rare: bool = False
+    """Whether the event rate is below 5 %, so that ratios lead; of several models, see each."""
     doubt: str = ""
+    """Why these may not be the scores that were meant: 'inverted', 'confidence' or 'constant'."""
     all_rows: Code = "undetermined"
+    """The code of all rows together, whatever segments and classes show."""
 
 
 @dataclass(frozen=True)
@@ -167,12 +192,18 @@ class Summary:
     """
 
     n: int
+    """Rows."""
     rate: float
+    """Share of events; for a matrix, the accuracy."""
     mean_score: float
+    """Mean score; for a matrix, mean confidence."""
     ece: float
     ece_interval: results.Interval | None
+    """The confidence set for the typical error; None if there is none."""
     noise_floor: results.NoiseFloor | None
+    """The noise floor of the ECE."""
     test: results.Significance | None
+    """The test of calibration."""
     ace: float
     mce: float
     smooth_ece: float
@@ -190,12 +221,17 @@ class Summary:
     ece_classwise: float | None
     """The mean ECE over classes; None for a vector of scores."""
     absent: tuple[str, ...]
+    """Measures that the sums cannot give."""
     estimates: Mapping[str, results.Estimate] = field(default_factory=dict)
     """Limits or noise floors of the measures, by field."""
     power: DetectionPower | None = None
+    """Power to notice a miscalibration that matters; None if the test rejects, or there is none."""
     n_certain: float = 0
+    """Scores of exactly 0 or 1."""
     n_certain_wrong: float = 0
+    """Those of them that contradict their label."""
     prior_shift: results.PriorShift | None = None
+    """Whether one factor on the odds explains the error; None for a matrix and for sums of bins."""
     within: float = math.nan
     """How far 95 % of the scores are from their event rate at most, if that rises with the score
     (monotone band)."""
@@ -211,17 +247,29 @@ class Blocks:
     """The test-based reliability diagram: isotonic blocks with an exact test of each score."""
 
     low_edge: tuple[float, ...]
+    """Lower edge of each block."""
     high_edge: tuple[float, ...]
+    """Upper edge of each block."""
     n: tuple[int, ...]
+    """Rows of each block."""
     rate: tuple[float, ...]
+    """Event rate of each block."""
     score_min: tuple[float, ...]
+    """Smallest score of each block."""
     score_q1: tuple[float, ...]
+    """Lower quartile of its scores."""
     score_median: tuple[float, ...]
+    """Median of its scores."""
     score_q3: tuple[float, ...]
+    """Upper quartile of its scores."""
     score_max: tuple[float, ...]
+    """Largest score of each block."""
     refuted: tuple[float, ...]
+    """Share of its rows whose score the test rejects."""
     alpha: float
+    """Level of the test."""
     rule: str
+    """The bin rule, in words."""
 
 
 @dataclass(frozen=True)
@@ -229,13 +277,17 @@ class FlexibleCurve:
     """The calibration curve by splines of the log-odds, with its bands, at ascending scores."""
 
     score: tuple[float, ...]
+    """Scores, at most 4,096."""
     rate: tuple[float, ...]
+    """The curve."""
     low: tuple[float, ...]
-    """The band that holds at each score by itself."""
+    """Lower end of the band that holds at each score by itself."""
     high: tuple[float, ...]
+    """Upper end of it."""
     all_low: tuple[float, ...]
-    """The band that holds at all scores jointly."""
+    """Lower end of the band that holds at all scores jointly."""
     all_high: tuple[float, ...]
+    """Upper end of it."""
 
 
 @dataclass(frozen=True)
@@ -249,7 +301,9 @@ class Segments:
     alpha: float
     """Probability of any false flag, at most."""
     test: str
+    """How they were tested."""
     notes: tuple[str, ...]
+    """How columns were cut, and what else to know."""
 
     @property
     def flagged(self) -> list[Mapping[str, Any]]:
@@ -262,9 +316,13 @@ class Decisions:
     """What follows for decisions: net benefit of a score, or risk of confidences."""
 
     accept: results.AcceptThreshold
+    """The certified threshold for 95 % accuracy, or for a score 95 % precision."""
     benefit: results.NetBenefit | None = None
+    """Net benefit at 99 thresholds; None for a matrix."""
     certificate: results.Estimate | None = None
+    """The most that an increasing map could add; None for a matrix."""
     risk: results.RiskCoverage | None = None
+    """Risk of the top label, or of the confidences of a log; else None."""
 
 
 @dataclass(frozen=True)
@@ -320,24 +378,33 @@ class Model:
     """Everything about one model."""
 
     name: str
+    """Its name."""
     verdict: Conclusion
+    """The verdict on this model."""
     answers: Mapping[str, Answer] = field(default_factory=dict)
-    """The answers of the first screen, in its order."""
+    """The answers of the first screen, in its order: `how_far`, `where`, `cost` and `action`."""
     summary: Summary
+    """The numbers of the summary."""
     picture: Picture
     worst: tuple[int, ...]
+    """The bins that contribute most to the ECE, numbered from 0."""
     blocks: Blocks | None
+    """The test-based diagram; None where weights are not whole numbers."""
     panel: results.Panel | None
     """The numbers of a validation; None for a matrix and for sums of bins."""
     curve: FlexibleCurve | None
+    """The calibration curve; None where there is no panel or no finite estimate."""
     segments: Segments | None
+    """The segments; None without `by` or groups."""
     slices: Slices | None
     """The worst slices, where several columns divide the rows."""
     remedies: Remedies | None
+    """Calibrators tried on held-out rows; None with fewer than 20 rows, or from sums."""
     advice: Advice
     decisions: Decisions | None
-    """None if the scores have no skill."""
+    """What follows for decisions; None if the scores have no skill."""
     classes: tuple[ClassRow, ...] | None
+    """Each class against the rest, the largest ECE first; None for a vector."""
     top_k: tuple[Mapping[str, Any], ...] | None
     """By `k`: the confidence `interval` of the l2 error of the k largest scores, taken jointly."""
     explorers: tuple[Explorer, ...]
@@ -346,6 +413,7 @@ class Model:
     level_histogram: results.LevelHistogram | None = None
     """The histogram of the levels of outcomes among their quantiles, below that picture."""
     notes: tuple[str, ...]
+    """Warnings of the library, and what could not be computed."""
 
     @property
     def advised(self) -> Remedy | None:
@@ -361,22 +429,39 @@ class Contents:
     """The whole report."""
 
     title: str
+    """Heading of the page."""
     version: str
+    """Version of trueness."""
     task: Literal["binary", "multiclass"]
+    """Whether scores are a vector or a matrix."""
     verdict: Conclusion
+    """The verdict on all models."""
     provenance: Provenance
+    """Where the rows came from."""
     source: Source
+    """What was passed."""
     view: Literal["binary", "classwise", "confidence", "top-label", "multilabel"]
+    """The question asked about every model."""
     omitted: str
+    """What a report of sums lacks; empty for rows."""
     rows: RowCounts
+    """How many rows were used."""
     clusters: Clusters | None
+    """Clusters of rows; None without `cluster`."""
     settings: Settings
+    """The options of the report."""
     models: tuple[Model, ...]
+    """One entry per model, in the order passed."""
     comparison: results.Comparison | None
+    """All models on the same rows; None for one model."""
     notes: tuple[str, ...]
+    """Notes on the whole report."""
     definitions: Mapping[str, str]
+    """What each term means."""
     files: tuple[Mapping[str, Any], ...] | None = None
+    """With `--each` or `--over`: one entry per file or period, and group of the sums."""
     series: results.Series | None = None
+    """With `--each` or `--over`: the series of the files."""
     confidences: Mapping[str, Any] | None = None
     """Where the confidences of evaluation logs come from: `origins`, `missing` by reason and
     `notes`."""

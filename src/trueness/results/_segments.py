@@ -329,15 +329,26 @@ class ClassRow(Record):
     """One class against the rest."""
 
     label: str
+    """The class."""
     share: float
+    """Its share of the rows."""
     score: float
+    """Its mean score."""
     gap: float
+    """Share minus mean score."""
     ece: float
+    """Its ECE against the rest."""
     damage: float
+    """Its share of the class-wise ECE."""
     pvalue: float | None
+    """The p-value of its test alone."""
     adjusted_pvalue: float | None
+    """That p-value, adjusted for the number of classes (Holm)."""
     flagged: bool
+    """Whether the adjusted p-value is at most 1 − level."""
     ratio: float = math.nan
-    """Observed/expected, with its limits."""
+    """Observed/expected."""
     ratio_low: float = math.nan
+    """Its lower limit."""
     ratio_high: float = math.nan
+    """Its upper limit."""

@@ -21,18 +21,31 @@ class Policy:
     """What must be kept; each bound is checked when a policy is read."""
 
     level: float = 0.95
+    """Confidence level of every limit and of the decision."""
     require: bool = False
+    """Whether every bound must be shown to be kept."""
     min_rows: int = 0
+    """The fewest rows that may pass."""
     max_ece: float | None = None
+    """The largest ECE allowed."""
     max_l2: float | None = None
+    """The largest typical error allowed."""
     oe_within: float | None = None
+    """How far observed/expected may be from 1."""
     by: tuple[str, ...] = ()
+    """Columns of segments."""
     segment_gap: float | None = None
+    """How far event rate and mean score of a segment may be apart."""
     columns: tuple[str, ...] = ()
+    """Columns of slices: every value, and every pair of values of two columns."""
     slice_gap: float | None = None
+    """How far event rate and mean score of a slice may be apart."""
     baseline: str | None = None
+    """The column of the baseline's scores."""
     margin: float = 0.0
+    """By how much the Brier score may exceed that of the baseline."""
     seed: int = 0
+    """Seed of all random draws."""
 
     @classmethod
     def of(cls, policy: Any) -> Self:
