@@ -1,6 +1,7 @@
 """Confidence limits of the ECE in given bins (docs/methods/ece-limits.md) and of the l2 error."""
 
 import math
+from collections.abc import Callable
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -36,11 +37,16 @@ from trueness.infer.limits._limits import BIASED, SEVERAL, Asked, Limits, Option
 from trueness.measure._squared import default_width, squared_ece, top_k_squared_ece
 from trueness.typing import Floats
 
+# With fewer expected rows of either label the upper limit is exact (docs/methods/ece-limits.md).
 _FEW_EVENTS = 10
+# The summed residuals of a bin with a smaller variance are far from normal.
 _LEAST_VARIANCE = 5
+# Draws of the noise for the lower limit; fewer if draws times bins exceed `_DRAWN`.
 _DRAWS = 4_000
 _DRAWN = 4e7
+# With more bins than this, not all 2^bins signs are tried.
 _MOST_SIGNS = 12
+# Bisections of [0, 1], which leave no digit of a float.
 _STEPS = 60
 
 
@@ -73,7 +79,8 @@ def too_good_in_bins(bins: Bins) -> float | None:
     """P-value for rates that agree with the scores better than chance allows.
 
     It is the lower tail of Σ S²/V over bins, where the sum S of the residuals y − p of a bin has
-    variance V. Bins with V < 5 are left out; None if there is no other.
+    variance V for calibrated scores. Bins with V < 5 are left out; None if there is no other, or if
+    weights are not whole numbers.
     """
     if bins.moments:
         square = bins.sum_square
@@ -87,14 +94,21 @@ def too_good_in_bins(bins: Bins) -> float | None:
 
 
 class BinGaps(NamedTuple):
-    """Gaps of independent rows, by filled bin."""
+    """Everything about the limits but their level, for independent rows: a number per filled bin.
+
+    The arrays are of shape (bins,).
+    """
 
     n: int
+    """Rows."""
     rows: float
     """The rows of equal weight that the rows are worth."""
     share: Floats
+    """The share of each bin in the weight of all rows."""
     score: Floats
+    """Mean score."""
     rate: Floats
+    """Event rate."""
     variance: Floats
     """Mean of p(1 − p)."""
     residual: Floats
@@ -102,7 +116,11 @@ class BinGaps(NamedTuple):
 
     @classmethod
     def of_bins(cls, bins: Bins, n: int) -> "BinGaps":
-        """From sums."""
+        """From the sums of the bins of `n` rows; empty bins are left out.
+
+        Sums without second moments are taken for those of rows that all have the mean score of
+        their bin.
+        """
         filled = bins.weight > 0
         weight = bins.weight[filled].astype(np.float64)
         score = bins.score[filled]
@@ -126,6 +144,7 @@ class BinGaps(NamedTuple):
     @classmethod
     def of_means(
         cls,
+        *,
         n: int,
         rows: float,
         share: Floats,
@@ -134,14 +153,22 @@ class BinGaps(NamedTuple):
         square: Floats,
         product: Floats,
     ) -> "BinGaps":
-        """From the means of p, y, p² and py in each bin."""
-        spread = square - score**2
-        common = product - score * rate
-        line = np.divide(common**2, spread, out=np.zeros(share.size), where=spread > 1e-12)
+        """From the means of p (`score`), y (`rate`), p² (`square`) and py (`product`) in each bin.
+
+        `n` rows are worth `rows` rows of equal weight, of which each bin has a `share`.
+        """
+        score_variance = square - score**2
+        covariance = product - score * rate
+        explained = np.divide(
+            covariance**2,
+            score_variance,
+            out=np.zeros(share.size),
+            where=score_variance > 1e-12,
+        )
         # Two degrees of freedom are lost to the line; where few rows are left, the scores alone
         # must do.
         freedom = np.where(rows * share > 3, 1 - 2 / (rows * share), np.inf)
-        residual = np.clip(rate * (1 - rate) - line, 0, None) / freedom
+        residual = np.clip(rate * (1 - rate) - explained, 0, None) / freedom
         return cls(
             n=n,
             rows=rows,
@@ -158,64 +185,74 @@ class BinGaps(NamedTuple):
         return float(self.share @ np.abs(self.rate - self.score))
 
     def high(self, alpha: float) -> float:
-        """The upper limit."""
+        """The upper limit, exceeded with probability `alpha`: at least the error, at most 1."""
         return min(max(self._upper(alpha), self.ece), 1.0)
 
     def _upper(self, alpha: float) -> float:
-        """The upper limit, which may lie below the value or above 1."""
+        """The upper limit, which may lie below the error or above 1.
+
+        It is exact if either label is expected in fewer than 10 rows. Otherwise it is the largest
+        error whose mean is not too far above the observed one (docs/methods/ece-limits.md).
+        """
         expected_rate = float(self.share @ self.score)
         expected_others = float(self.share @ (1 - self.score))
         if self.rows * min(expected_rate, expected_others) < _FEW_EVENTS:
             return self._exact_upper(alpha)
         steepest = float(np.abs(1 - 2 * self.score).max())
         mean = float(self.share @ self.variance)
-        floor = float(self.share @ self.residual)
+        least = float(self.share @ self.residual)
         n = self.rows
 
-        def spread(theta: float) -> float:
-            return math.sqrt(max(mean + theta * steepest - theta * theta, floor) / n)
+        def deviation(theta: float) -> float:
+            """The largest standard deviation of the sum of signed gaps if the error is `theta`."""
+            return math.sqrt(max(mean + theta * steepest - theta * theta, least) / n)
 
         # Bins with few events have a skewed gap, of which absolute values add less.
         size = self.share * n
         v = np.minimum(self.variance, self.rate * (1 - self.rate))
-        deviation = np.where(size * v >= _LEAST_VARIANCE, np.sqrt(v / size), 0)
-        noise = float(self.share @ deviation)
-        return _largest_mean(self.ece, noise, spread, -float(ndtri(alpha)))
+        bin_noise = np.where(size * v >= _LEAST_VARIANCE, np.sqrt(v / size), 0)
+        noise = float(self.share @ bin_noise)
+        return _largest_mean(self.ece, noise, deviation, -float(ndtri(alpha)))
 
     def _exact_upper(self, alpha: float) -> float:
-        """The largest limit for the mean of s·(y − p) over all signs s.
+        """The largest limit, over all signs s of the bins, for the mean of s·(y − p).
 
-        It is the exact limit of a binomial count; with many bins, its largest distance from a
-        count.
+        For given signs it is the exact binomial limit for the share of rows with y = 1 where s is
+        plus and y = 0 where s is minus, less the share expected. With more than 12 bins it is the
+        error plus the largest distance of such a limit from the share it is for.
         """
         n = self.rows
         hits = self.rows * self.share * self.rate
-        mean = self.share * self.score
+        expected_hits = self.share * self.score
         if hits.size > _MOST_SIGNS:
             count = np.linspace(0, n, 2001)
             _, high = clopper_pearson(count, n, 1 - 2 * alpha)
             return self.ece + float((high - count / n).max())
         plus = np.array(list(product((True, False), repeat=hits.size)))
         count = plus @ hits + ~plus @ (n * self.share - hits)
-        expected = plus @ mean + ~plus @ (self.share - mean)
+        expected = plus @ expected_hits + ~plus @ (self.share - expected_hits)
         _, high = clopper_pearson(count, n, 1 - 2 * alpha)
         return float((high - expected).max())
 
     def low(self, alpha: float, seed: int) -> float:
-        """The lower limit."""
+        """The lower limit, at least 0; the truth is below it with probability `alpha`.
+
+        It subtracts noise: binomial counts of events, drawn at the rate or the mean score of each
+        bin, whichever varies more.
+        """
         observed_varies_more = self.rate * (1 - self.rate) > self.score * (1 - self.score)
         rate = np.where(observed_varies_more, self.rate, self.score)
         size = np.rint(self.rows * self.share).astype(np.int64)
         draws = max(199, min(_DRAWS, int(_DRAWN / size.size)))
         events = stream(seed, "resample").binomial(size, rate, (draws, size.size))
         noise = events - size * rate
-        spread = math.sqrt(float(size @ (rate * (1 - rate)))) / self.rows
+        deviation = math.sqrt(float(size @ (rate * (1 - rate)))) / self.rows
         gap = self.share * (self.rate - self.score)
-        return max(_lower_limit(gap, noise / self.rows, spread, alpha), 0.0)
+        return max(_lower_limit(gap, noise / self.rows, deviation, alpha), 0.0)
 
 
 class ClusteredGaps:
-    """Gaps with their covariance over clusters.
+    """Everything about the limits but their level, for rows in clusters or with sampling weights.
 
     Limits are at least as wide as for independent rows.
     """
@@ -232,9 +269,11 @@ class ClusteredGaps:
         influence = (sums - np.outer(gap, np.bincount(rows.cluster, weight, clusters))) / total
         covariance = covariance_of_sums(influence)
         errors = np.sqrt(np.diag(covariance))
+        # The signed sum of gaps varies most with signs of the covariances, or along the first
+        # eigenvector of the correlations; bins without an error have no correlation.
         scale = np.where(errors > 0, errors, 1)
-        largest = float(np.linalg.eigvalsh(covariance / np.outer(scale, scale))[-1])
-        worst = largest * float(errors @ errors)
+        eigenvalue = float(np.linalg.eigvalsh(covariance / np.outer(scale, scale))[-1])
+        largest_variance = min(float(np.abs(covariance).sum()), eigenvalue * float(errors @ errors))
         share = np.bincount(bin_of, weight, n_bins) / total
 
         def means(values: Floats) -> Floats:
@@ -245,7 +284,7 @@ class ClusteredGaps:
         self._gap = gap
         self._errors = errors
         self._covariance = covariance
-        self._spread = math.sqrt(min(float(np.abs(covariance).sum()), worst))
+        self._deviation = math.sqrt(largest_variance)
         self._freedom = max(effective_number(rows.cluster, rows.weight) - 1, 1)
         self._alone = BinGaps.of_means(
             n=rows.n,
@@ -258,31 +297,34 @@ class ClusteredGaps:
         )
         self.ece = self._alone.ece
 
-    def _quantile(self, alpha: float) -> float:
-        """The upper quantile of Student's t."""
-        return -float(stdtrit(self._freedom, alpha))
-
     def low(self, alpha: float, seed: int) -> float:
-        """The lower limit."""
+        """The lower limit, at least 0; the truth is below it with probability `alpha`.
+
+        It subtracts normal noise with the covariance of the gaps, widened to that of Student's t.
+        """
         # Errors of 0 would leave the matrix singular.
         root = np.linalg.cholesky(self._covariance + 1e-12 * np.diag(self._errors**2 + 1e-300))
         normal = stream(seed, "resample").standard_normal((_DRAWS, self._gap.size))
         noise = normal @ root.T * t_over_normal(alpha, self._freedom)
-        clustered = _lower_limit(self._gap, noise, self._spread, alpha)
+        clustered = _lower_limit(self._gap, noise, self._deviation, alpha)
         return max(min(clustered, self._alone.low(alpha, seed)), 0)
 
     def high(self, alpha: float) -> float:
-        """The upper limit."""
+        """The upper limit, exceeded with probability `alpha`: at most 1."""
         noise = float(self._errors.sum())
-        clustered = _largest_mean(self.ece, noise, lambda _: self._spread, self._quantile(alpha))
+        quantile = -float(stdtrit(self._freedom, alpha))
+        clustered = _largest_mean(self.ece, noise, lambda _: self._deviation, quantile)
         return min(max(clustered, self._alone.high(alpha)), 1)
 
 
-def _largest_mean(value: float, noise: float, spread: Any, z: float) -> float:
-    """The largest θ at which the ECE has a mean at most z spreads above the observed one.
+def _largest_mean(
+    value: float, noise: float, deviation: Callable[[float], float], quantile: float
+) -> float:
+    """The largest error θ in [0, 1] under which an ECE as small as `value` is still likely.
 
-    The mean is at least that of |θ + noise·Z|, Z standard normal. An ECE below its noise floor
-    counts as that floor.
+    Under θ the ECE has at least the mean of |θ + noise·Z|, Z standard normal, and at most the
+    standard deviation `deviation(θ)`; it is likely if that mean lies at most `quantile` such
+    deviations above it. An ECE below the mean for θ = 0 counts as that mean.
     """
 
     def mean(theta: float) -> float:
@@ -297,38 +339,42 @@ def _largest_mean(value: float, noise: float, spread: Any, z: float) -> float:
     high = 1.0
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if mean(middle) <= value + z * spread(middle):
+        if mean(middle) <= value + quantile * deviation(middle):
             low = middle
         else:
             high = middle
     return high
 
 
-def _lower_limit(gap: Floats, noise: Floats, spread: float, alpha: float) -> float:
-    """The larger of two lower limits, from draws of the noise of the gaps.
+def _lower_limit(gap: Floats, noise: Floats, deviation: float, alpha: float) -> float:
+    """The larger of two lower limits for the sum of the absolute true gaps of bins.
 
-    One is that of the absolute gaps, the other that of signs which change at most once.
+    `gap` holds the observed gaps, of shape (bins,), and `noise` draws of their errors, of shape
+    (draws, bins), whose signed sums have at most the standard deviation `deviation`. One limit
+    comes from the sum of absolute gaps, the other from the largest sum over signs that change at
+    most once; from each, the upper quantile of the same sum of the noise is subtracted.
     """
-    sums = float(np.abs(gap).sum())
-    by_sums = sums - _quantile(np.abs(noise).sum(axis=1), spread, alpha / 2)
+    absolute = float(np.abs(gap).sum())
+    by_sums = absolute - _quantile(np.abs(noise).sum(axis=1), deviation, alpha / 2)
     one_change = float(_one_change(gap[np.newaxis])[0])
-    by_one_change = one_change - _quantile(_one_change(noise), spread, alpha / 2)
+    by_one_change = one_change - _quantile(_one_change(noise), deviation, alpha / 2)
     return max(by_sums, by_one_change)
 
 
 def _one_change(gap: Floats) -> Floats:
-    """The largest absolute sum of gaps over signs that change at most once."""
-    path = np.cumsum(gap, axis=1)
-    return np.asarray(np.abs(path[:, -1:] - 2 * path).max(axis=1))
+    """The largest absolute sum of the gaps of each row over signs that change at most once."""
+    sums = np.cumsum(gap, axis=1)
+    return np.asarray(np.abs(sums[:, -1:] - 2 * sums).max(axis=1))
 
 
-def _quantile(drawn: Floats, spread: float, alpha: float) -> float:
-    """The upper quantile of draws.
+def _quantile(drawn: Floats, deviation: float, alpha: float) -> float:
+    """The quantile of draws that is exceeded with probability `alpha`.
 
-    Far out, the bound for a function of normal variables that varies by `spread`.
+    If fewer than 20 draws lie beyond it, it is the bound for a function of normal variables that
+    varies by at most `deviation`.
     """
     if alpha * drawn.size < 20:
-        return float(drawn.mean()) - float(ndtri(alpha)) * spread
+        return float(drawn.mean()) - float(ndtri(alpha)) * deviation
     return float(np.quantile(drawn, 1 - alpha, method="higher"))
 
 
@@ -346,7 +392,11 @@ class Gaps(NamedTuple):
 
 
 def gaps_of(function: str, options: Options) -> Gaps | None:
-    """The bins and norm of a measure of gaps; None for other losses."""
+    """The bins, norm and power of a measure of gaps, from its name and options.
+
+    Without options the bins are ten of equal width and the norm is the mean. None for a loss that
+    is neither the absolute nor the squared gap.
+    """
     bins = options.get("bins", 10)
     norm = exponent(options.get("norm", "l1"))
     if function == "ace":
@@ -409,7 +459,8 @@ def squared_error_of(
 ) -> float:
     """The debiased squared error, which :func:`trueness.ece_interval` estimates.
 
-    The rows or sums have been read.
+    From rows or sums that have been read: of the largest `k` scores of each row, of rows in
+    clusters, or of sums. `bins` and `smoothness` set the bins; only one of them may be given.
     """
     if k not in (None, 1):
         if evidence.view not in ("binary", "confidence"):
