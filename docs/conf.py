@@ -208,11 +208,36 @@ def _write_thumbnails(app: Sphinx) -> None:
     module.write_thumbnails(gallery / "index.md", gallery / "generated")
 
 
+def _write_index_of_names(app: Sphinx) -> None:
+    """Every public name with its first sentence, page by page."""
+    reference = Path(app.srcdir) / "reference"
+    toctree = re.search(
+        r"```{toctree}\n(.*?)```", (reference / "index.md").read_text("utf-8"), re.DOTALL
+    )
+    parts = []
+    for page in re.findall(r"^[\w-]+$", toctree[1], re.MULTILINE) if toctree else []:
+        text = (reference / f"{page}.md").read_text(encoding="utf-8")
+        tables = re.findall(
+            r"^(\.\. currentmodule:: \S+\n)(\.\. autosummary::\n)(?:   :.*\n)*\n((?:   \w+\n)+)",
+            text,
+            re.MULTILINE,
+        )
+        if tables:
+            title = text.removeprefix("# ").partition("\n")[0]
+            parts += [f".. rubric:: {title}\n"]
+            parts += [
+                f"{module}{table}   :nosignatures:\n\n{names}" for module, table, names in tables
+            ]
+    (reference / "generated").mkdir(exist_ok=True)
+    (reference / "generated" / "names.inc").write_text("\n".join(parts), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     """Formulas become MathML, which browsers draw themselves: no script is loaded from elsewhere."""
     app.connect("autodoc-process-docstring", _with_methods, priority=900)  # after numpydoc
     app.connect("sphinx-click-process-description", _examples_as_code)
     app.connect("sphinx-click-process-options", _plain_asterisks)
+    app.connect("builder-inited", _write_index_of_names, priority=100)  # before autosummary
     app.connect("builder-inited", _write_thumbnails)
     app.connect("build-finished", _write_pages_for_language_models)
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math_block, None))

@@ -26,6 +26,7 @@ def sections():
 
 SECTIONS = sections()
 (FILE,) = SECTIONS.pop("Files and columns")
+del SECTIONS["Time, shells, exit codes"]
 
 
 def steps(blocks):
