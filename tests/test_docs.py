@@ -208,6 +208,28 @@ def test_every_figure_is_there():
             assert (page.parent / file).is_file(), f"{name(page)}: {file}"
 
 
+def headings(page):
+    """The anchors of a page."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name
+)
+def test_every_link_leads_to_a_page_and_its_heading(page):
+    text = re.sub(
+        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    for path, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", text):
+        target = (page.parent / path) if path else page
+        if re.match(r"\w+:", path) or "generated" in target.parts:
+            continue
+        assert target.exists(), path
+        if anchor and target.suffix == ".md":
+            assert anchor in headings(target), f"{path}#{anchor}"
+
+
 def test_the_benchmark_page_counts_the_promises_that_the_results_keep():
     results = (ROOT / "benchmarks" / "results.md").read_text(encoding="utf-8")
     bars = results[results.index("## Bars") : results.index("## How to read")]
@@ -289,6 +311,11 @@ def test_the_gallery_draws_every_display():
         if name.endswith("Display")
     }
     assert {name for name in displays if f"\n{name}.from_" in page} == displays
+
+
+def test_every_picture_of_the_gallery_has_a_small_one():
+    page = (GALLERY / "index.md").read_text(encoding="utf-8")
+    assert page.count("\nthumbnail: ") == page.count("\n    alt: ")
 
 
 def test_the_pictures_of_the_report_are_small():

@@ -60,6 +60,19 @@ def test_every_source_has_its_page():
     assert {room.with_suffix(".html").as_posix() for room in rooms} <= set(PAGES)
 
 
+def test_the_index_of_the_reference_links_every_name_of_its_pages():
+    index = (SITE / "reference" / "index.html").read_text(encoding="utf-8")
+    for page in (SITE / "reference").glob("*.html"):
+        links = set(
+            re.findall(r'href="(generated/trueness[\w.]*\.html)', page.read_text(encoding="utf-8"))
+        )
+        tables = re.findall(
+            r'<table class="autosummary.*?</table>', page.read_text("utf-8"), re.DOTALL
+        )
+        named = {link for link in links if any(link in table for table in tables)}
+        assert not {link for link in named if link not in index}, page.name
+
+
 def test_pages_load_nothing_from_elsewhere():
     loaded = {
         page: [at for at in resources(page).loaded if re.match(r"(https?:)?//", at)]
