@@ -32,7 +32,7 @@ def test_the_demo_prints_what_the_readme_shows(tmp_path):
 
 
 def test_two_minutes_are_enough_to_read_it():
-    assert len(README.read_text(encoding="utf-8").splitlines()) <= 120
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 110
 
 
 def test_the_two_commands_are_single_lines():
