@@ -87,10 +87,11 @@ def mean_loss_limits(
 
 
 class LossTable(NamedTuple):
-    """Losses that occurred and losses that were possible, with the weight of their rows."""
+    """Losses that occurred, and losses that were possible, each with the weight of its rows."""
 
     loss: Floats
     weight: Floats
+    """The weight of the rows with each loss."""
     possible: Floats
     """The larger of the two losses that a row could have."""
     rows: Floats
@@ -98,21 +99,21 @@ class LossTable(NamedTuple):
 
 
 def with_unseen_rows(limits: Limits, table: LossTable, unit: float, level: float) -> Limits:
-    """The upper limit raised to Gaffke's, with half a row more that has the largest loss of all.
+    """Raise the upper limit of a mean loss to Gaffke's, with half a row of the largest loss added.
 
     The rows that decide a mean of rare large values may not have been seen. The largest loss is the
     mean possible one of the four rows that could lose most: the very largest made limits up to
     twice as long where one score was extreme, and covered no better in simulations
     (docs/evidence/coverage-measures.md). `unit` is the weight of one row, or of the rows of a
-    cluster that are right or wrong together.
+    cluster that are right or wrong together. An infinite limit stays.
     """
     method = f"{limits.method}, upper end at least Gaffke's"
     if not math.isfinite(limits.high) or table.possible.size == 0:
         return limits._replace(method=method)
     order = np.argsort(-table.possible, kind="stable")
-    reached = np.minimum(np.cumsum(table.rows[order]), _MOST_COSTLY * unit)
-    taken = np.diff(reached, prepend=0.0)
-    largest = float(taken @ table.possible[order]) / float(taken.sum())
+    counted = np.minimum(np.cumsum(table.rows[order]), _MOST_COSTLY * unit)
+    weight = np.diff(counted, prepend=0.0)
+    largest = float(weight @ table.possible[order]) / float(weight.sum())
     values = np.append(table.loss, largest)
     shape = np.append(table.weight / unit, 0.5)
     high = gaffke_limit(values, shape, (1 + level) / 2)
@@ -137,7 +138,10 @@ def _log_loss_with_unseen(limits: Limits, table: LossTable, unit: float, level: 
 
 
 def _loss_table(sums: Cells | Bins, pair: _Pair, cluster_rows: ClusteredRows | None) -> LossTable:
-    """The losses of rows in clusters, or of the cells of sums."""
+    """The losses of rows in clusters or, without clusters, of the cells or bins of sums.
+
+    `pair` gives the two losses of a score. Losses of cells that did not occur are left out.
+    """
     if cluster_rows is not None:
         event, other = pair(cluster_rows.p)
         loss = np.where(cluster_rows.top.y, event, other)
@@ -204,21 +208,26 @@ def mean_row_limits(
     weight: Floats | None = None,
     cluster: Ints | None = None,
 ) -> Limits:
-    """The mean of losses known row by row; `surprise` is the mean loss of a wrong label."""
+    """Limits of the mean of losses that are known row by row.
+
+    `surprise` is the mean loss of a wrong label: half a row with it is added, since none may have
+    been seen. Without weights every row counts once; without clusters rows are independent.
+    """
     w = np.ones(losses.size) if weight is None else weight
     mean = float(np.average(losses, weights=w))
     return _mean_limits(mean, _row_moments(losses - mean, w, cluster), surprise, level)
 
 
 def weight_together(losses: Floats, cluster: Ints) -> float:
-    """The number of rows of a cluster that are right or wrong together."""
+    """The number of rows of a cluster that are right or wrong together, from all losses."""
     return _row_moments(losses - losses.mean(), np.ones(losses.size), cluster).unit
 
 
 def mean_value_limits(values: Floats, counts: Floats, surprise: float, level: float) -> Limits:
-    """The mean of independent rows that have few different values, or of values of cells.
+    """Limits of the mean of values of independent rows, of which few are different.
 
-    `counts` says how often each value occurred.
+    `counts` says how often each value occurred; `surprise` is the mean value of a wrong label, of
+    which half a row is added.
     """
     n = float(counts.sum())
     mean = float(values @ counts) / n
@@ -237,20 +246,25 @@ def mean_value_limits(values: Floats, counts: Floats, surprise: float, level: fl
 def paired_limits(
     differences: Floats, level: float, cluster: Ints | None = None, surprise: float = 0.0
 ) -> Limits:
-    """The mean of differences of rows, of either sign.
+    """Limits of the mean of differences of rows, of either sign, by Student's t.
 
-    Student's t of rows or clusters, with a row of `surprise`.
+    Without clusters rows are independent. The variance is that of rows or clusters plus that of one
+    row, or of the rows of a cluster that go together, with the difference `surprise`.
     """
     n = differences.size
     mean = float(differences.mean())
     moments = _row_moments(differences - mean, np.ones(n), cluster)
     error = math.hypot(moments.error, surprise * moments.unit / n)
-    reach = t_quantile(level, max(moments.units - 1, 1)) * error
-    return Limits(mean - reach, mean + reach, "t", moments.error)
+    half = t_quantile(level, max(moments.units - 1, 1)) * error
+    return Limits(mean - half, mean + half, "t", moments.error)
 
 
 def _class_losses(sample: Sample, loss: Loss) -> tuple[Floats, float]:
-    """The loss of each row of a matrix of scores, and the mean loss of labels but the top one."""
+    """The loss of each row of a matrix of scores, and the mean loss of a wrong label.
+
+    A wrong label is one of a class without the largest score, taken as often as its score says. If
+    the largest score is always 1, the second value is the largest possible loss.
+    """
     losses = []
     wrong_share = 0.0
     wrong_loss = 0.0
@@ -302,17 +316,20 @@ def scaled_brier_limits(question: Asked) -> Limits:
     freedom = min(moments.units - 1, rarer)
     if freedom <= 0 or ratio <= 0:
         return Limits(-math.inf, 1.0, method, error)
-    reach = t_quantile(question.level, freedom) * error
-    fold = math.exp(min(reach / ratio, 700.0))
-    low = 1 - max(ratio + reach, ratio * fold)
-    high = 1 - max(min(ratio - reach, ratio / fold), 0.0)
+    half = t_quantile(question.level, freedom) * error
+    factor = math.exp(min(half / ratio, 700.0))  # no float holds more than e^709
+    low = 1 - max(ratio + half, ratio * factor)
+    high = 1 - max(min(ratio - half, ratio / factor), 0.0)
     return Limits(low, high, method, error)
 
 
 def rate_limits(
     sums: Cells | Bins, level: float, cluster_rows: ClusteredRows | None = None
 ) -> Limits:
-    """The event rate: Clopper-Pearson, with the effective number of rows of clusters."""
+    """Limits of the event rate: Clopper-Pearson, with the effective number of rows of clusters.
+
+    From the sums of the rows, and the rows in clusters if there are any.
+    """
     if isinstance(sums, Bins):
         whole_sample = sums.coarsen(Edges(sums.edges[[0, -1]])).at_means()
     else:
@@ -361,7 +378,12 @@ def uncertainty_limits(question: Asked) -> Limits:
 
 
 def class_log_loss_limits(tally: Tally, mean: float, level: float) -> Limits:
-    """The log loss of several classes, from class-wise sums: only the true class enters."""
+    """Limits of the log loss of several classes, whose value is `mean`, from class-wise sums.
+
+    Only the cells of true classes have a loss. The mean loss of a wrong label is that of scores up
+    to one half, taken as often as they say; if there are none, it is infinite and so is the upper
+    limit.
+    """
     every = _joined(tally)
     filled = every.events > 0
     events = every.events[filled]
@@ -376,16 +398,18 @@ def class_log_loss_limits(tally: Tally, mean: float, level: float) -> Limits:
 
 
 class _Moments(NamedTuple):
-    """Sums over rows or clusters of powers of weight × deviation from the mean."""
+    """Sums over rows or clusters of powers of weight × deviation of the loss from its mean."""
 
     total: float
     """Σw."""
     second: float
+    """Sum of squares."""
     third: float
+    """Sum of cubes."""
     units: float
-    """Effective number of units of equal weight."""
+    """Effective number of rows or clusters of equal weight."""
     unit: float
-    """Weight of the rows that are right or wrong together."""
+    """Weight of the rows that are right or wrong together: one row, or some of a cluster."""
     clustered: bool = False
 
     @property
@@ -399,25 +423,37 @@ class _Moments(NamedTuple):
 def _moments(
     sums: Cells | Bins, pair: _Pair, mean: float, cluster_rows: ClusteredRows | None
 ) -> _Moments:
-    """The moments of the losses of rows in clusters, or of the cells of sums."""
+    """The moments of the losses of rows in clusters or, without clusters, of the cells of sums.
+
+    `pair` gives the two losses of a score, `mean` is the mean loss. Scores of bins are taken for
+    their mean, and what they add to the squares by differing from it is added.
+    """
     if cluster_rows is not None:
         event, other = pair(cluster_rows.p)
         deviation = np.where(cluster_rows.top.y, event, other) - mean
         return _row_moments(deviation, cluster_rows.w, cluster_rows.cluster, cluster_rows.squares)
     cells = sums.at_means()
     total = float(cells.weight.sum())
-    every, e = cells.square_sums
-    o = every - e
-    squares = float(every.sum())
+    weight_squares, event_squares = cells.square_sums
+    other_squares = weight_squares - event_squares
+    squares = float(weight_squares.sum())
     event, other = (loss - mean for loss in pair(cells.score))
     event[cells.events == 0] = 0  # a label that does not occur may have an infinite loss
     other[cells.events == cells.weight] = 0
-    sizes = every / cells.weight  # Σw³ is not known: rows of one score weigh about the same
-    second = float((e * event**2 + o * other**2).sum())
-    third = float((sizes * (e * event**3 + o * other**3)).sum())
+    second = float((event_squares * event**2 + other_squares * other**2).sum())
+    sizes = (
+        weight_squares / cells.weight
+    )  # Σw³ is not known: rows of one score weigh about the same
+    third = float((sizes * (event_squares * event**3 + other_squares * other**3)).sum())
     if isinstance(sums, Bins):
         second += _within_bins(sums)
-    return _Moments(total, second, third, total**2 / squares, squares / total)
+    return _Moments(
+        total=total,
+        second=second,
+        third=third,
+        units=total**2 / squares,
+        unit=squares / total,
+    )
 
 
 def _row_moments(
@@ -425,20 +461,27 @@ def _row_moments(
 ) -> _Moments:
     """The moments of rows with these deviations, or of the sums of their clusters.
 
-    `w2` is the sum of squared weights in each row, if that is not the square of the weight.
+    `w` is the weight of each row. `w2` is the sum of squared weights in each row, if that is not
+    the square of the weight. Without clusters rows are independent.
     """
     if w2 is None:
         w2 = w * w
     total = float(w.sum())
     squares = float(w2.sum())
-    rows = w * deviation
+    weighted = w * deviation
     second = float(w2 @ deviation**2)
     unit = squares / total
     if cluster is None:
-        return _Moments(total, second, float((rows**3).sum()), total**2 / squares, unit)
-    sums = cluster_sums(rows, cluster)
+        return _Moments(
+            total=total,
+            second=second,
+            third=float((weighted**3).sum()),
+            units=total**2 / squares,
+            unit=unit,
+        )
+    sums = cluster_sums(weighted, cluster)
     units = effective_number(cluster, w)
-    clustered = squared_sums(rows, cluster)
+    clustered = squared_sums(weighted, cluster)
     # Rows that agree with their cluster are wrong together; equal losses do not show whether they
     # would be.
     together = total / units / unit
@@ -455,30 +498,37 @@ def _row_moments(
 
 
 def _mean_limits(mean: float, moments: _Moments, surprise: float, level: float) -> Limits:
-    """Quantiles of a gamma distribution around the mean, with half a surprise added."""
+    """Limits of a mean loss: quantiles of a gamma distribution, with half a surprise added.
+
+    `surprise` is the mean loss of a wrong label. The distribution has the mean, the variance and
+    twice the skewness of the mean of the rows, and is widened as Student's t is. A single row, or
+    an infinite surprise, leaves the limits 0 and infinity.
+    """
     freedom = moments.units - 1
     unit = moments.unit
     method = "t of clusters, skewness-corrected" if moments.clustered else "t, skewness-corrected"
     if freedom <= 0 or not math.isfinite(surprise):
         return Limits(0.0, math.inf, method, moments.error)
     centre = mean + (surprise - mean) * (unit / 2) / (moments.total + unit / 2)
-    excess = unit * (surprise - centre)
-    second = moments.second + excess**2 / 2
-    third = moments.third + excess**3 / 2
+    added = unit * (surprise - centre)
+    second = moments.second + added**2 / 2
+    third = moments.third + added**3 / 2
     if second <= 0:
         return Limits(mean, mean, method, moments.error)
     tail = Level(level).tail
-    spread = math.sqrt(for_fitted_mean(second, moments.units)) / moments.total
-    spread *= t_over_normal(tail, freedom)
+    deviation = math.sqrt(for_fitted_mean(second, moments.units)) / moments.total
+    deviation *= t_over_normal(tail, freedom)
     skewness = 2 * third / second**1.5
-    low, high = (centre + spread * _gamma_quantile(skewness, q) for q in (tail, 1 - tail))
+    low = centre + deviation * _gamma_quantile(skewness, tail)
+    high = centre + deviation * _gamma_quantile(skewness, 1 - tail)
     return Limits(max(min(low, mean), 0.0), max(high, mean), method, moments.error)
 
 
 def _gamma_quantile(skewness: float, q: float) -> float:
-    """Quantile of the gamma distribution of mean 0, variance 1 and this skewness.
+    """The quantile at probability `q` of the gamma distribution of mean 0 and variance 1.
 
-    The skewness may be negative.
+    One with a negative skewness is the mirror image of one with a positive; one with hardly any is
+    normal.
     """
     if abs(skewness) < _SYMMETRIC:
         return float(ndtri(q))
@@ -489,7 +539,11 @@ def _gamma_quantile(skewness: float, q: float) -> float:
 
 
 def _surprise(sums: Cells | Bins, pair: _Pair, loss: Loss) -> float:
-    """Mean loss of the less probable label, if the scores are right."""
+    """The mean loss of the less probable label of a row, taken as often as the scores say.
+
+    `pair` gives the two losses of a score. If all scores are 0 or 1, no such label can occur; its
+    loss would be 1 (Brier) or infinite (log).
+    """
     cells = pool_cells(sums) if isinstance(sums, Cells) else sums.at_means()
     p = cells.score
     share = cells.weight * np.minimum(p, 1 - p)
@@ -503,15 +557,18 @@ def _surprise(sums: Cells | Bins, pair: _Pair, loss: Loss) -> float:
 
 
 def _within_bins(bins: Bins) -> float:
-    """Sum of squares of the Brier score that scores add by differing from the mean of their bin."""
+    """What scores add to the sum of squared Brier losses by differing from the mean of their bin.
+
+    It is (dℓ/dp)² = 4 (p − y)² at the mean score, times the variance of the scores.
+    """
     filled = bins.weight > 0
     w = np.asarray(bins.weight, np.float64)[filled]
     e = np.asarray(bins.events, np.float64)[filled]
     p = np.asarray(bins.score, np.float64)[filled]
-    spread = np.clip(bins.sum_square[filled] / w - p**2, 0, None)
+    score_variance = np.clip(bins.sum_square[filled] / w - p**2, 0, None)
     squares = w if bins.whole else bins.squares[filled]
     residual_squares = e * (1 - p) ** 2 + (w - e) * p**2
-    return float((4 * squares / w * residual_squares * spread).sum())
+    return float((4 * squares / w * residual_squares * score_variance).sum())
 
 
 def _log_pair(p: Floats) -> tuple[Floats, Floats]:
@@ -557,16 +614,16 @@ def discrimination_limits(question: Asked) -> Limits:
     o = cells.weight - cells.events
     mean = float(e @ event + o @ other) / total
     error = math.sqrt(float(e @ (event - mean) ** 2 + o @ (other - mean) ** 2) / freedom / total)
-    reach = t_quantile(question.level, freedom) * error
+    half = t_quantile(question.level, freedom) * error
     rng = stream(question.seed, "resample")
     bias = float(np.mean([_gain(cells, fitted, rng) for _ in range(_DRAWS)]))
     return limits._replace(
-        low=max(value - bias - reach, 0.0), high=min(value + reach, 0.25), standard_error=error
+        low=max(value - bias - half, 0.0), high=min(value + half, 0.25), standard_error=error
     )
 
 
 def _isotonic(cells: Cells) -> tuple[Floats, int]:
-    """The isotonic regression at each cell, and the number of its blocks."""
+    """The isotonic regression of events on scores, at each cell, and the number of its steps."""
     first = Isotonic().group(cells).start[:-1]
     rate = segment_sums(cells.events, first) / segment_sums(cells.weight, first)
     sizes = np.diff(np.append(first, cells.size))
@@ -574,11 +631,15 @@ def _isotonic(cells: Cells) -> tuple[Floats, int]:
 
 
 def _gain(cells: Cells, rate: Floats, rng: np.random.Generator) -> float:
-    """By how much the isotonic fit to labels drawn from a rate beats that rate."""
+    """By how much the isotonic fit to labels drawn from a rate beats that rate on these labels.
+
+    `rate` is the event probability of each cell; the gain is that in the mean Brier score.
+    """
     drawn = rng.binomial(cells.weight.astype(np.int64), rate)
     fitted, _ = _isotonic(Cells(cells.score, cells.count, cells.weight, drawn))
     event, other = _brier_gains(fitted, rate)
-    return float(drawn @ event + (cells.weight - drawn) @ other) / float(cells.weight.sum())
+    gain = float(drawn @ event + (cells.weight - drawn) @ other)
+    return gain / float(cells.weight.sum())
 
 
 def _brier_gains(fitted: Floats, rate: Floats | float) -> tuple[Floats, Floats]:
