@@ -1,7 +1,7 @@
 """Confidence limits for observed divided by expected events."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,10 +13,10 @@ from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.clusters import ClusteredRows
 from trueness.infer.limits._limits import Limits
-from trueness.typing import Floats, Ints
+from trueness.typing import Floats, Ints, Numbers
 
-# As many strata of the scores as bear five expected events and non-events each, but no more than
-# this.
+# Rows are cut into strata of the scores that expect at least five events and non-events each, but
+# into no more than this.
 _MOST_STRATA = 10
 _EXPECTED = 5
 # More distinct scores than this are pooled.
@@ -45,21 +45,27 @@ def ratio_limits(
 
 
 class EffectiveEvents(NamedTuple):
-    """Everything about the interval but its level.
+    """Everything about the limits of O/E but their level.
 
-    O/E, and the rate with the number of rows it is worth.
+    It is the rate of events, with the number of rows it is worth, and the mean score.
     """
 
     value: float
+    """O/E."""
     rate: float
+    """The event rate."""
     mean_score: float
     rows: float
+    """Independent rows of equal weight whose rate would have the same variance."""
     freedom: float
     """Degrees of freedom of the variance; infinite if it is known."""
 
     @classmethod
     def of(cls, sums: Cells | Bins, cluster_rows: ClusteredRows | None = None) -> "EffectiveEvents":
-        """From the sums of the rows, and the rows in clusters if there are any."""
+        """From the sums of the rows, and the rows in clusters if there are any.
+
+        If no event is expected, O/E is infinite, or nan without an event, and no row counts.
+        """
         if isinstance(sums, Cells) and sums.size > _MANY_SCORES and cluster_rows is None:
             sums = pool_cells(sums)  # ten strata need no more
         if isinstance(sums, Bins) and cluster_rows is not None:
@@ -67,14 +73,30 @@ class EffectiveEvents(NamedTuple):
             sums = cluster_rows.cells
         strata = _Strata(sums)
         events = float(strata.events.sum())
-        rate = min(float(strata.events.sum()) / strata.total, 1.0)
+        rate = min(events / strata.total, 1.0)
         if strata.expected == 0:
-            return cls(math.inf if events > 0 else math.nan, rate, 0.0, 0.0, math.inf)
+            return cls(
+                value=math.inf if events > 0 else math.nan,
+                rate=rate,
+                mean_score=0.0,
+                rows=0.0,
+                freedom=math.inf,
+            )
         size, freedom = _effective_rows(strata, rate, cluster_rows)
-        return cls(events / strata.expected, rate, strata.expected / strata.total, size, freedom)
+        return cls(
+            value=events / strata.expected,
+            rate=rate,
+            mean_score=strata.expected / strata.total,
+            rows=size,
+            freedom=freedom,
+        )
 
     def limits(self, tail: float) -> Limits:
-        """The limits that are exceeded with probability `tail` each."""
+        """The limits of O/E, each of which is wrong with probability `tail`.
+
+        With a mean score of 0 both are the value. Without degrees of freedom the rate may be
+        anything from 0 to 1.
+        """
         method = "Clopper-Pearson, effective number of rows"
         if self.mean_score == 0:
             return Limits(self.value, self.value, method, value=self.value)
@@ -96,33 +118,37 @@ class EffectiveEvents(NamedTuple):
 
 
 class _Strata:
-    """Sums of the rows in strata of neighbouring scores.
+    """Sums of the rows in strata of neighbouring scores, of about equal weight.
 
     A whole weight counts as that number of rows.
     """
 
     def __init__(self, sums: Cells | Bins) -> None:
         cells = sums.at_means()
-        self.score = cells.score
-        self.whole = cells.whole
         weight = cells.weight.astype(np.float64)
         squares, event_squares = cells.square_sums
+        self.score = cells.score
+        self.whole = cells.whole
         self.expected = float((weight * self.score).sum())
+        """Expected events."""
         self.total = float(weight.sum())
         # A frequency counts its rows, another weight the rows of equal weight that it is worth.
         rows = self.total / float(squares.sum())
-        bearable = int(min(self.expected, self.total - self.expected) * rows / _EXPECTED + 1e-9)
-        size = max(1, min(bearable, _MOST_STRATA))
+        rarer = min(self.expected, self.total - self.expected) * rows
+        # Without 1e-9, five expected events could be rounded to fewer.
+        size = max(1, min(int(rarer / _EXPECTED + 1e-9), _MOST_STRATA))
         middle = np.cumsum(weight) - weight / 2
         self.number: Ints = np.minimum((middle / self.total * size).astype(np.int64), size - 1)
+        """The stratum of each score."""
 
-        def by_stratum(values: Any) -> Floats:
+        def by_stratum(values: Numbers) -> Floats:
             return np.asarray(np.bincount(self.number, values, size), np.float64)
 
         self.weight = by_stratum(weight)
         self.events = by_stratum(cells.events)
         self.count = by_stratum(weight if self.whole else cells.count)
         self.squares = by_stratum(squares)
+        """Sums of squared weights."""
         self.event_squares = by_stratum(event_squares)
 
     @property
@@ -135,21 +161,23 @@ class _Strata:
 def _effective_rows(
     strata: _Strata, rate: float, clustered: ClusteredRows | None
 ) -> tuple[float, float]:
-    """The number of independent, equally weighted rows with the same variance of the rate.
+    """The number of independent, equally weighted rows with the same variance of the event rate.
 
-    The degrees of freedom of that variance come with it.
+    The degrees of freedom of that variance come second. The variance is that within the strata,
+    plus that of a pseudo-row in each. If all labels are equal, the number is that of the clusters,
+    or of the rows of equal weight that the rows are worth.
     """
     one_class = rate in (0, 1)
     filled = strata.count > 0
     pseudo = rate * (1 - rate) * float((strata.squares[filled] / strata.count[filled]).sum())
     if clustered is not None:
-        groups = effective_number(clustered.cluster, clustered.weight)
+        clusters = effective_number(clustered.cluster, clustered.weight)
         if one_class:
-            return groups, math.inf
+            return clusters, math.inf
         place = np.clip(np.searchsorted(strata.score, clustered.p), 0, strata.score.size - 1)
         residual = clustered.w * (clustered.y - strata.rate[strata.number[place]])
         variance = variance_of_sum(residual, clustered.cluster) + pseudo
-        return strata.total**2 * rate * (1 - rate) / variance, groups - 1
+        return strata.total**2 * rate * (1 - rate) / variance, clusters - 1
     equal = strata.total**2 / float(strata.squares.sum())
     if one_class:
         return equal, math.inf
@@ -159,5 +187,5 @@ def _effective_rows(
     variance = float((residual * inflation).sum()) + pseudo
     effective = strata.total**2 * rate * (1 - rate) / variance
     if strata.whole:
-        return (max(effective, equal), math.inf)
-    return (effective, max(equal - 1, 1.0))
+        return max(effective, equal), math.inf
+    return effective, max(equal - 1, 1.0)
