@@ -34,47 +34,54 @@ class JudgedRate(NamedTuple):
     def below(self, rate: float) -> float:
         """P-value of "the rate is `rate` or more": P(Bin(rows, rate) ≤ events)."""
         events = self.value * self.rows
+        # The beta distribution has no parameter 0, as of rows that are all events.
         return float(betainc(max(self.rows - events, 1e-9), events + 1, 1 - rate))
 
 
 def judged_rate(y: Floats, judge: Floats, judge_mean: float, n_all: int) -> JudgedRate:
     r"""The rate of events from human labels `y` and the labels of a judge.
 
-    `judge` holds the judge's labels of the same rows, `judge_mean` their mean over all rows. The
-    prediction-powered mean :math:`\bar Y + \lambda (\bar J_N - \bar J_n)`, where λ is the slope of
-    the labels on the judge, for each row without it, times :math:`w = E / (E + 3)` with E the rarer
-    label's number. What it gains in variance counts with the weight w, too.
+    `judge` holds the judge's labels of the same rows, `judge_mean` their mean over all `n_all` rows
+    with and without a human label. The rate is the prediction-powered mean
+    :math:`\bar Y + \lambda (\bar J_N - \bar J_n)`, where λ is the slope of the labels on the judge,
+    for each row without it, times :math:`w = E / (E + 3)` with E the rarer label's number. What it
+    gains in variance counts with the weight w, too.
     """
     n = y.size
     rarer = min(float(y.sum()), float(n - y.sum()))
     trust = rarer / (rarer + HALF_TRUST)
-    f = judge - judge_mean
-    slope = trust * _slopes_without_each(f, y)
-    value = float((y - slope * f).mean())
+    centred = judge - judge_mean
+    slopes = trust * _slopes_without_each(centred, y)
+    value = float((y - slopes * centred).mean())
     value = min(max(value, 0.0), 1.0)
-    near = min(max(value, 1 / (2 * n)), 1 - 1 / (2 * n))
-    variance = near * (1 - near)
+    # A rate of 0 or 1 would have no variance: half an event or non-event is seen.
+    inner = min(max(value, 1 / (2 * n)), 1 - 1 / (2 * n))
+    variance = inner * (1 - inner)
     unlabelled = 1 - n / n_all
-    average = float(slope.mean())
-    shared = 2 * average * _covariance(f, y) - average**2 * _covariance(f, f)
-    gain = min(max(trust * shared * unlabelled, 0.0), variance * unlabelled)
+    slope = float(slopes.mean())
+    explained = 2 * slope * _covariance(centred, y) - slope**2 * _covariance(centred, centred)
+    gain = min(max(trust * explained * unlabelled, 0.0), variance * unlabelled)
     return JudgedRate(value, n * variance / (variance - gain))
 
 
 def judged_rate_at(
     y: Floats, judge: Floats, judge_mean: float, n_all: int, rate: float
 ) -> JudgedRate:
-    """The rate for a test whether it is `rate`: its variance is that of the hypothesis."""
+    """The rate of events for a test whether it is `rate`, the hypothesis.
+
+    The other arguments are those of :func:`judged_rate`. The variance is that of the hypothesis,
+    and the judge's weight depends on the events that it expects, if these are fewer than occurred.
+    """
     n = y.size
-    events = float(y.sum())
-    expected = min(n * rate, events)
+    expected = min(n * rate, float(y.sum()))
     trust = expected / (expected + HALF_TRUST)
-    spread = _covariance(judge, judge)
-    slope = trust * _covariance(judge, y) / spread if spread > 0 else 0.0
+    judge_variance = _covariance(judge, judge)
+    covariance = _covariance(judge, y)
+    slope = trust * covariance / judge_variance if judge_variance > 0 else 0.0
     value = float(y.mean()) + slope * (judge_mean - float(judge.mean()))
     variance = rate * (1 - rate)
-    shared = 2 * slope * _covariance(judge, y) - slope**2 * spread
-    gain = min(max(trust * shared * (1 - n / n_all), 0.0), (1 - _LEAST_SHARE) * variance)
+    explained = 2 * slope * covariance - slope**2 * judge_variance
+    gain = min(max(trust * explained * (1 - n / n_all), 0.0), (1 - _LEAST_SHARE) * variance)
     return JudgedRate(min(max(value, 0.0), 1.0), n * variance / (variance - gain))
 
 
@@ -84,14 +91,18 @@ def _covariance(a: Floats, b: Floats) -> float:
 
 
 def _slopes_without_each(x: Floats, y: Floats) -> Floats:
-    """The least-squares slope of all rows but one, for each row; 0 if the others do not vary."""
+    """The least-squares slope of y on x over all rows but one, for each row.
+
+    It is 0 if the others do not vary, and for fewer than three rows.
+    """
     n = x.size
     if n < 3:
         return np.zeros(n)
     a = x - x.mean()
     b = y - y.mean()
+    # Without a row the mean moves, too: its square counts n/(n − 1) times.
     factor = n / (n - 1)
     squares = (a * a).sum() - factor * a * a
     products = (a * b).sum() - factor * a * b
-    varied = squares > 1e-12 * n
+    varied = squares > 1e-12 * n  # less is rounding
     return np.where(varied, products / np.where(varied, squares, 1.0), 0.0)

@@ -32,30 +32,36 @@ class ClusteredDifference(NamedTuple):
 def clustered_difference(
     signs: Floats, cluster: Ints, margin: float, level: float
 ) -> ClusteredDifference:
-    """The mean of the signs of all rows, compared with a margin by the sums of clusters."""
+    """The mean of rows that are −1, 0 or 1, compared with a margin by the sums of clusters.
+
+    The limits are those of Student's t; the p-value is small if the mean is below the margin. If
+    nothing varies and the margin is 0 or 1, the p-value is one half.
+    """
     n = signs.size
     value = float(signs.mean())
     # The sums of clusters vary about their share of the mean, not about zero.
     sums = cluster_sums((signs - value) / n, cluster)
     variance = variance_of_sum(sums, None)
     # Without a disagreement the sums do not vary at all, which would certify anything.
-    floor = margin * (1 - margin) / effective_number(cluster)
+    least = margin * (1 - margin) / effective_number(cluster)
     freedom = sums.size - 1
-    error = math.sqrt(max(variance, floor))
-    reach = t_quantile(level, freedom) * math.sqrt(variance)
+    error = math.sqrt(max(variance, least))
+    half = t_quantile(level, freedom) * math.sqrt(variance)
     statistic = (value - margin) / error if error > 0 else 0.0
     return ClusteredDifference(
         pvalue=float(stdtr(freedom, statistic)),
-        low=value - reach,
-        high=value + reach,
+        low=value - half,
+        high=value + half,
     )
 
 
 def rows_per_unit(terms: Floats, cluster: Ints | None, level: float) -> float:
-    """By how much clusters lower the number of rows, for a mean whose rows have these influences.
+    """How many rows of clusters are worth one independent row, for limits of a mean.
 
-    The ratio of variances, widened as Student's t of the clusters is wider than the normal law; if
-    no row varies, the size of the clusters.
+    `terms` are the deviations of the rows from the mean, or their influences on the number at hand.
+    The result is the ratio of the variances with and without clusters, widened as Student's t of
+    the clusters is wider than the normal law at this level. If no row varies, it is the size of the
+    clusters. It is 1 without clusters, and the number of rows if there is only one.
     """
     if cluster is None:
         return 1.0

@@ -242,7 +242,13 @@ def powered(
     by_strata = None
     if strata is not None:
         by_strata = stratified_rate(
-            y, has_label, p, np.clip(verdict, 0, 1), strata, level, evidence.cluster
+            y,
+            has_label=has_label,
+            p=p,
+            judge=np.clip(verdict, 0, 1),
+            stratum=strata,
+            level=level,
+            cluster=evidence.cluster,
         )
     verdict = verdict - verdict.mean()
     powered_rows = alone._replace(m=p + _correction(alone, verdict))

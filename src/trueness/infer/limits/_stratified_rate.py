@@ -13,12 +13,13 @@ from trueness.infer.limits._paired_difference import rows_per_unit
 from trueness.typing import Bools, Floats, Ints
 
 _PRIOR = 2.0
-"""Labels that the expected rate of a stratum counts for: a stratum without an event has a
-spread."""
+"""Labels that the expected rate of a stratum counts for, so that a stratum without an event has a
+variance."""
 
 
 def stratified_rate(
     y: Floats,
+    *,
     has_label: Bools,
     p: Floats,
     judge: Floats,
@@ -26,22 +27,28 @@ def stratified_rate(
     level: float,
     cluster: Ints | None = None,
 ) -> Limits:
-    r"""The rate :math:`\sum_h W_h \bar y_h`, with limits of as many rows as have its variance.
+    r"""The rate of events :math:`\sum_h W_h \bar y_h` over strata h, with limits.
 
-    With :math:`q_h = (\sum y + 2 m_h) / (n_h + 2)` and :math:`m_h` the mean score, or that of score
+    All arrays have one entry per row: the label `y`, of any value where `has_label` is false; the
+    score `p`; the judge's number between 0 and 1; the number of its stratum. A stratum of rows
+    without a label is an error.
+
+    Limits are Clopper-Pearson's of as many rows as have the rate's variance. With
+    :math:`q_h = (\sum y + 2 m_h) / (n_h + 2)` and :math:`m_h` the mean score, or that of score
     and judge, whichever varies more, the variance is :math:`\sum W_h^2 q_h (1 - q_h) / n_h` and the
     variance between strata divided by the number of rows.
     """
     size = np.bincount(stratum).astype(np.float64)
     labels = np.bincount(stratum, has_label, size.size)
-    empty = np.flatnonzero((labels == 0) & (size > 0))
-    if empty.size:
+    unlabelled = np.flatnonzero((labels == 0) & (size > 0))
+    if unlabelled.size:
         demand = "must be a human label in each stratum of `human_prob`"
-        raise InputError("y_human", demand, f"stratum {empty[0]} has none")
-    there = size > 0
+        raise InputError("y_human", demand, f"stratum {unlabelled[0]} has none")
+    # Rows that were dropped may leave a stratum empty.
+    is_filled = size > 0
     size = np.maximum(size, 1.0)
     labels = np.maximum(labels, 1.0)
-    weight = np.where(there, size / size[there].sum(), 0.0)
+    weight = np.where(is_filled, size / size[is_filled].sum(), 0.0)
     events = np.bincount(stratum, np.where(has_label, y, 0.0), size.size)
     score = np.bincount(stratum, p, size.size) / size
     blended = np.bincount(stratum, (p + judge) / 2, size.size) / size
@@ -54,8 +61,8 @@ def stratified_rate(
     if cluster is not None:
         residual = np.where(has_label, y - (events / labels)[stratum], 0.0)
         variance *= rows_per_unit(residual[has_label], cluster[has_label], level)
-    # The spread of each stratum is estimated: Student's t instead of the normal law.
-    freedom = max(float(has_label.sum()) - float(there.sum()), 1.0)
+    # The variance of each stratum is estimated: Student's t instead of the normal law.
+    freedom = max(float(has_label.sum()) - float(is_filled.sum()), 1.0)
     variance *= t_over_normal(Level(level).tail, freedom) ** 2
     rows = middle * (1 - middle) / variance if variance > 0 else float(y.size)
     low, high = clopper_pearson(value * rows, rows, level)
