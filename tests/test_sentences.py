@@ -1,5 +1,6 @@
 """What is said, on one page: the sentences of each state, and of gate, comparison and decision."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -145,3 +146,22 @@ def test_the_same_sentence_is_said_everywhere():
     assert report.brief.startswith(found.headline)
     for text in (report.brief, report.to_markdown()):
         assert f"{found.error[:1].upper()}{found.error[1:]}" in text
+
+
+def test_no_note_or_limit_of_a_page_has_digits_that_say_nothing():
+    """All labels equal: the notes of single folds differ in their numbers only."""
+    p = np.random.default_rng(1).beta(2, 30, 300)
+    text = tn.report(np.zeros(300, int), p, progress=False).to_markdown()
+    assert "no events, where about" in text
+    assert text.count("Platt's smoothed targets replaced the labels") <= 2
+    assert not re.search(r"\d(\.\d+)?e-\d\d", text)
+
+
+def test_classes_that_are_off_are_a_place():
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet([1, 1, 1, 1], 3_000)
+    sharp = p**0.6 / (p**0.6).sum(axis=1, keepdims=True)
+    y = np.array([rng.choice(4, p=row) for row in sharp])
+    found = tn.report(y, p, progress=False, intervals=False).to_dict()["models"][0]
+    largest = max((row for row in found["classes"] if row["flagged"]), key=lambda row: row["ece"])
+    assert f"class {largest['label']}" in found["verdict"]["sentence"]

@@ -1,5 +1,7 @@
 """The section on decisions: numbers of the public functions, sentences, and when it is left out."""
 
+import re
+
 import numpy as np
 import pytest
 from _report.conftest import charts, entry
@@ -21,7 +23,8 @@ def test_a_score_has_net_benefit_a_certificate_and_a_threshold(off, demo):
     assert (
         f"with a threshold between {100 * useful[0]:g} % and {100 * useful[-1]:g} % beats" in text
     )
-    assert f"by more than {kappa.high:.4f} / (1 − t) at any threshold t" in text
+    share, most = re.search(r"net benefit at ([\d.]+) % by at most ([\d.]+) \(", text).groups()
+    assert float(most) == pytest.approx(kappa.high / (1 - float(share) / 100), abs=5e-5)
     assert str(tn.accept_threshold(*rows, criterion="precision")) in text
     (svg,) = charts(off, "decisions")
     assert [one.get("class") for one in svg.iter("polygon")] == [

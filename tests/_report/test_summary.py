@@ -95,7 +95,7 @@ def test_a_matrix_has_intervals_no_panel_and_names_its_views(multiclass, classes
     assert ", up to " in lines["ECE (class-wise)"]["If calibrated"]
     assert not {"ECE", "TCE", "ACE", "MCE", "Brier score", "Slope", "Class-wise ECE"} & lines.keys()
     assert (
-        "| ECE (confidence) | Typical error | 95 % set | Brier score (all classes) |"
+        "| ECE (confidence) | Typical error | 95 % interval | Brier score (all classes) |"
         in multiclass.to_markdown()
     )
 

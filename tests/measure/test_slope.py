@@ -19,7 +19,7 @@ def test_scores_of_0_and_1_are_left_out_counted_and_said_to_be_wrong(measure):
         )
     with pytest.warns(
         tn.errors.CertainScoresWarning,
-        match="0.5 of 6.5 scores are exactly 0 or 1. .* 0.5 of them contradict",
+        match="Scores of exactly 0 or 1 have a weight of 0.5 of 6.5. .* with a weight of 0.5, contradict",
     ):
         assert measure([*y, 1], [*p, 0.0], sample_weight=[1] * 6 + [0.5]) == pytest.approx(
             inside, rel=1e-9
@@ -167,6 +167,6 @@ def test_observed_over_expected_in_every_view():
 def test_a_single_certain_score_is_counted():
     with pytest.warns(
         tn.errors.CertainScoresWarning,
-        match="1 of 1 scores are exactly 0.*1 of them contradicts its label",
+        match="1 of 1 scores is exactly 0.*1 of them contradicts its label",
     ):
         assert np.isnan(tn.calibration_slope([1], [0.0]))

@@ -7,6 +7,7 @@ import numpy as np
 
 from trueness._assess.notes import Notes, collect_warnings
 from trueness._assess.page_subject import Options
+from trueness._tally.events import are_ranges
 from trueness._tally.evidence import Evidence
 from trueness.infer.decision._accept import threshold_of
 from trueness.infer.decision._decide import certificate_of
@@ -49,6 +50,8 @@ def _obstacle(data: Evidence, summary: Summary, options: Options) -> str:
     """Why decisions cannot be judged; empty if they can."""
     if data.tally is None:
         return "bins do not keep every score"
+    if data.events is not None and are_ranges(data.events):
+        return "nobody acts on the levels of intervals or quantiles"
     if not data.whole:
         return "weights do not count rows"
     if summary.rate in (0, 1):

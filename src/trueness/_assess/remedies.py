@@ -1,6 +1,7 @@
 """Remedies: calibrators, each fitted on some folds and measured on the others."""
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -111,7 +112,12 @@ def remedies(a: Asked) -> Remedies | None:
     one_class = bool((sample.y == sample.y.flat[0]).all())
     best = None if one_class else _best(tried, task, miscalibrated=miscalibrated)
     infinite = [remedy.name for remedy in (before, *after) if remedy.log_loss == math.inf]
-    zero = "an observed outcome had predicted probability 0."
+    infinite_note = []
+    if infinite:
+        names_of = ", ".join(infinite)
+        infinite_note = [
+            f"Log loss ∞ ({names_of}): an observed outcome had predicted probability 0."
+        ]
     return Remedies(
         before=before,
         after=tuple(after),
@@ -120,8 +126,14 @@ def remedies(a: Asked) -> Remedies | None:
         deals=len(task.deal.folds),
         n=int(task.deal.place.size),
         guarantee=_guarantee(sample, a.level, notes, clustered=evidence.dependent),
-        notes=(*notes.sentences, *(f"Log loss ∞, {name}: {zero}" for name in infinite)),
+        notes=(*_alike_once(notes.sentences), *infinite_note),
     )
+
+
+def _alike_once(sentences: list[str]) -> list[str]:
+    """The first of sentences that differ in their numbers only, as those of single folds do."""
+    first = {re.sub(r"[-−]?\d[\d.,e−-]*", "#", sentence): sentence for sentence in sentences[::-1]}
+    return [sentence for sentence in sentences if sentence in first.values()]
 
 
 def _worded_notes(sample: Sample) -> Notes:

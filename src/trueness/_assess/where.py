@@ -187,6 +187,10 @@ def _ranges_off(picture: Picture) -> str:
     return f"{_word(flagged)} of {_word(filled).lower()} ranges {verb} off."
 
 
+def _range_is_calm(picture: Picture) -> bool:
+    return picture.worst is None
+
+
 def _calm(picture: Picture) -> str:
     """That no range is off."""
     if not picture.bins.band or picture.worst is not None:
@@ -232,7 +236,7 @@ def _group_places(grounds: Grounds) -> list[Place]:
         if place.phrase != segment_phrase:
             places.append(place)
     bad = worst_class(grounds.classes)
-    if bad is not None and not grounds.verdict.rejected:
+    if bad is not None and not places and _range_is_calm(grounds.picture):
         phrase = f"In class {shorten(bad.label, LONGEST)}"
         places.append(Place("classes", phrase, _class_sentence(grounds), 0.0))
     return places

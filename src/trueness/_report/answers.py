@@ -17,7 +17,7 @@ from trueness._text.strings import capitalized, quoted, uncapitalized
 from trueness.results import Verdict
 from trueness.results._first_screen import Answer
 from trueness.results._page import Command, Conclusion, Model, Provenance, Summary
-from trueness.results._remedies import Advice, Remedies, Remedy
+from trueness.results._remedies import Advice, Remedies, Remedy, saved_by
 from trueness.results._verdict import Code
 from trueness.results._verdict_words import error, typical_error
 
@@ -140,7 +140,14 @@ def _how_far(model: Model) -> Answer:
         numbers |= {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
         size = typical_error(interval, rejected=verdict.rejected)
         average = f"Events are rare, so their ratio leads. The error is {size}. {average}"
-    detail = f"{level_percent(interval.level)} confidence. {average}"
+    level = level_percent(verdict.level)
+    if verdict.level != interval.level:
+        level = (
+            f"{level} confidence, so that all labels together have {level_percent(interval.level)}"
+        )
+    else:
+        level = f"{level} confidence"
+    detail = f"{level}. {average}"
     return Answer(question, capitalized(verdict.error), detail, numbers)
 
 
@@ -184,10 +191,11 @@ def _cost(model: Model) -> Answer:
         return _cost_of_segment(model.advice)
     clear = best.is_clear(fixes.before)
     if clear and code in OFF:
-        gain, low, high = _decimals(best.gain, best.gain_low, best.gain_high)
-        phrase = f"{capitalized(_share_saved(best.gain, before))} of the Brier score"
+        saved = saved_by(best, fixes.before)
+        gain, low, high = _decimals(saved.gain, saved.low, saved.high)
+        phrase = f"{capitalized(_share_saved(saved.gain, saved.before))} of the {saved.score}"
         detail = (
-            f"{gain} of {number(before)} could be avoided by recalibration "
+            f"{gain} of {number(saved.before)} could be avoided by recalibration "
             f"({low} to {high}, on held-out rows)."
         )
         return Answer(question, phrase, detail, numbers)

@@ -52,9 +52,8 @@ def decision_sentences(decisions: Decisions) -> tuple[str, ...]:
         f"Using the scores with a threshold between {percent(useful[0])} and {percent(useful[-1])} "
         f"beats acting on everyone or on no one{gaps} ({level} confidence at each). At a threshold "
         f"of {percent(threshold)}, one event found is worth {alarms} false alarms.",
-        f"No increasing map of the scores raises the net benefit by more than "
-        f"{number(largest_gain)} / (1 − t) at any threshold t ({level} confidence): by "
-        f"{number(largest_gain / (1 - threshold))} at {percent(threshold)}.",
+        f"Recalibration can raise the net benefit at {percent(threshold)} by at most "
+        f"{number(largest_gain / (1 - threshold))} ({level} confidence).",
         accept,
     )
 

@@ -524,7 +524,7 @@ def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
             f"Taken into account by: {', '.join(clusters.considered)}. "
             f"As if rows were independent: {', '.join(clusters.ignored)}.",
         )
-    yield "bins", f"{settings.bins_in_words} ({settings.bins})"
+    yield "bins", settings.bins_in_words
     yield "level", f"{level_percent(settings.level)}, for all intervals, bands and decisions"
     if questions := contents.models[0].verdict.questions:
         yield "questions", f"{questions}."

@@ -52,6 +52,7 @@ _OPTIONAL = {
     "observed_expected_interval",
 }
 _LONGEST_RESULT = 24
+_LEAST_LIMIT = 1e-6
 INDEPENDENT = "as if rows were independent: clusters are not taken into account"
 _MEASURES = {"test": "yes", "tce": "no, nor its floor"}
 _TABLES = {
@@ -289,9 +290,9 @@ def _bins(model: Model) -> Table:
                 b.n[i],
                 b.score[i],
                 b.rate[i],
-                Cell(low, span(low, picture.interval_high[i])),
+                Cell(low, span(_or_zero(low), picture.interval_high[i])),
                 _gap_of_bin(picture, int(i)),
-                bracketed(b.ratio[i], ratio_low[i], ratio_high[i], ratio),
+                _ratio_of_bin(float(b.ratio[i]), ratio_low[i], ratio_high[i]),
                 _share(float(picture.shares[i])),
             )
         )
@@ -315,6 +316,18 @@ def _bins(model: Model) -> Table:
         name="bins",
         caption=f"Bins: {picture.words}",
     )
+
+
+def _or_zero(limit: float) -> float:
+    """A limit, or 0 where its digits would only show how an exact limit is computed."""
+    return 0.0 if abs(limit) < _LEAST_LIMIT else limit
+
+
+def _ratio_of_bin(value: float, low: float, high: float) -> Cell:
+    """Observed/expected with its limits; of events that had no chance at all, without."""
+    if math.isinf(value):
+        return Cell(value, ratio(value))
+    return bracketed(value, _or_zero(low), _or_zero(high), ratio)
 
 
 def _gap_of_bin(picture: Picture, i: int) -> Cell:
@@ -434,7 +447,7 @@ def _remedies(remedies: Remedies, model: Model, level: float, views: tuple[str, 
     columns = _columns(
         "name note ece l2 set brier gain chance log_loss",
         ece=f"ECE{confidence}",
-        set=f"{level_percent(level)} set",
+        set=f"{level_percent(level)} interval",
         brier=f"Brier score{all_classes}",
         gain=f"Gain, {level_percent(level)} interval",
     )
@@ -472,7 +485,7 @@ def _remedy_row(remedy: Remedy) -> dict[str, Any]:
         "name": capitalized(remedy.name),
         "note": "",
         "l2": _points_cell(remedy.ece_interval),
-        "set": Cell(math.nan, confidence_set(remedy.ece_interval, _one_in_points)),
+        "set": Cell(math.nan, _set_in_words(remedy.ece_interval)),
         "gain": Cell(remedy.gain, gain),
         "chance": Cell(remedy.chance, chance),
     }
@@ -482,6 +495,16 @@ def _points_cell(interval: Interval | None) -> Cell | None:
     if interval is None:
         return None
     return Cell(interval.estimate, _one_in_points(interval.estimate))
+
+
+def _set_in_words(interval: Interval | None) -> str:
+    """A confidence set in percentage points: "0 to 3.4", and "above 0 to 3.4" without zero."""
+    if interval is None or not interval.is_interval or interval.high == 0:
+        return confidence_set(interval, _one_in_points)
+    low, high = numbers.points(interval.low, interval.high)
+    if interval.low == 0:
+        low = "0" if interval.low_closed else "above 0"
+    return f"{low} to {high}"
 
 
 def _one_in_points(error: float) -> str:
@@ -507,11 +530,11 @@ def _classes(classes: Iterable[ClassRow], level: float) -> Table:
 
 
 def _top_k(by_k: tuple[Mapping[str, Any], ...]) -> Table:
-    columns = _columns("k l2 set bins", set=f"{level_percent(by_k[0]['interval'].level)} set")
+    columns = _columns("k l2 set bins", set=f"{level_percent(by_k[0]['interval'].level)} interval")
     lines = []
     for entry in by_k:
         interval = entry["interval"]
-        limits = Cell(math.nan, confidence_set(interval, _one_in_points))
+        limits = Cell(math.nan, _set_in_words(interval))
         lines.append(
             (entry["k"], _points_cell(interval), limits, numbers.cells_in_words(interval.bins))
         )

@@ -104,10 +104,10 @@ def span(low: float, high: float, form: Callable[[float], str] = number) -> str:
 
 
 def short_number(value: float) -> str:
-    """Three or four digits, for pictures.
+    """Three or four digits, for pictures; whole numbers from 100 on.
 
-    >>> [short_number(value) for value in (0.21234, 0.0123, 0.00001234, -4.7e-17)]
-    ['0.212', '0.0123', '1.2e-05', '0']
+    >>> [short_number(value) for value in (1282.3, 0.21234, 0.0123, 0.00001234, 0.0)]
+    ['1,282', '0.212', '0.0123', '1.2e-05', '0']
     """
     if math.isnan(value):
         return MISSING
@@ -117,6 +117,8 @@ def short_number(value: float) -> str:
         return f"{value:.2g}"
     if abs(value) < 0.0995:
         return f"{value:.4f}"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
     return f"{value:.3f}"
 
 

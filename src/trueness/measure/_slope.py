@@ -291,11 +291,13 @@ def inside_cells(cells: Cells) -> InsideCells:
 
 def left_out(total: float, certain: float, wrong: float, who: str, rest: str) -> str:
     """The sentence about scores of exactly 0 and 1, `who` leaves them out, and the `rest`."""
+    amounts = f"{amount_in_words(certain)} of {amount_in_words(total)}"
+    verb = "is" if certain == 1 else "are"
+    subject = f"{amounts} scores {verb} exactly 0 or 1"
+    if total != round(total):
+        subject = f"Scores of exactly 0 or 1 have a weight of {amounts}"
     why = f"since their log-odds are infinite; {contradicted_in_words(wrong)}"
-    return (
-        f"{amount_in_words(certain)} of {amount_in_words(total)} scores are exactly 0 or 1. "
-        f"{who} them out, {why}. {rest}"
-    )
+    return f"{subject}. {who} them out, {why}. {rest}"
 
 
 @suggests_keywords

@@ -128,7 +128,7 @@ class PlattScaling(shapes.LogitMap):
                 intercept = shift
                 message = "All scores are equal: the slope is not determined; it is set to 1."
             else:
-                message = f"{_SEPARATE}; the slope is {slope * unit:.4g}."
+                message = f"{_SEPARATE}; the slope is {round(slope * unit, 12):.4g}."
             warn(message, SeparableWarning)
         self.slope_ = slope * unit
         self.intercept_ = intercept

@@ -1,6 +1,5 @@
 """One map for all rows, shifted in each segment as far as its rows justify."""
 
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Self
@@ -15,7 +14,7 @@ from trueness._keywords import suggests_keywords
 from trueness._numerics.shrinkage import shrink
 from trueness._tally.events import Events
 from trueness._tally.row_sums import are_whole
-from trueness.errors import FewRowsWarning, InputError, TruenessWarning, warn
+from trueness.errors import FewRowsWarning, InputError, collected_warnings, warn
 from trueness.recalibrate import _calibrator as base
 from trueness.recalibrate._auto import AutoCalibration
 from trueness.recalibrate._auto_candidates import (
@@ -201,9 +200,7 @@ class SegmentCalibration(base.Calibrator):
         worth = float(w.sum())
         if not are_whole(w):
             worth = float(w.sum() ** 2 / (w @ w))
-        with warnings.catch_warnings():
-            # What they say of parts, they said of all rows.
-            warnings.simplefilter("ignore", TruenessWarning)
+        with collected_warnings():  # what they say of parts, they said of all rows
             folds = min(_FOLDS, units) if len(self.segments_) > 1 else 1
             (fold,) = deal_rows(np.asarray(rows.p, np.float64), rows.y, rows.w, cluster, folds, 1)
             for out in (fold == f for f in range(folds) if folds > 1):
@@ -293,8 +290,7 @@ def advice(
     if names is None:
         return ()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TruenessWarning)
+        with collected_warnings():
             fitted = SegmentCalibration().fit(
                 y_prob, y_true, by={name: columns[name] for name in names}, **rows
             )

@@ -64,7 +64,7 @@ class AcceptThreshold(Record):
             if self.rows_needed is not None:
                 needed = count(_in_round_numbers(self.rows_needed), labels)
                 more = f"about {needed} would be needed"
-            labels_at_hand = f"{count(n, labels)} at {level}"
+            labels_at_hand = f"{count(n, labels)} at {level} confidence"
             refusal = f"No threshold can be certified for {goal} with {labels_at_hand}: {more}."
             return f"{refusal} {self.note}".rstrip()
         share, low, high = (

@@ -493,12 +493,14 @@ class Estimate(Record):
 
 
 def contradicted_in_words(wrong: float) -> str:
-    """How many scores of exactly 0 and 1 have the other label."""
+    """How many scores of exactly 0 and 1 have the other label, or which weight they have."""
+    if wrong != round(wrong):
+        return f"some, with a weight of {amount_in_words(wrong)}, contradict their label"
     return f"{amount_in_words(wrong)} of them contradict{'s its' if wrong == 1 else ' their'} label"
 
 
 def amount_in_words(weight: float) -> str:
     """Rows, or weight, in words: 1,000,000, not 1e+06."""
-    if weight == round(weight):
+    if weight == round(weight) or weight >= 1000:
         return f"{weight:,.0f}"
-    return f"{weight:,.6g}"
+    return f"{weight:,.4g}"

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -62,6 +62,17 @@ class Course(Record):
                 for column in (bins.score, bins.rate, low, high)
             )
         )
+
+
+class Saved(NamedTuple):
+    """What a map gains in a proper score, with limits."""
+
+    score: str
+    before: float
+    """The score without the map."""
+    gain: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -127,18 +138,13 @@ class Remedy(Record):
 
     def gain_in_words(self, before: "Remedy", level: float) -> str:
         """What it gains on held-out rows, as a share: "lowers the Brier score by 2.8 % (…)"."""
-        by_log_loss = self.is_clear(before) and not self._lowers_brier(before)
-        name, whole = (
-            ("log loss", before.log_loss) if by_log_loss else ("Brier score", before.brier)
-        )
-        gains = (self.gain, self.gain_low, self.gain_high)
-        if by_log_loss:
-            gains = (self.log_loss_gain, self.log_loss_gain_low, self.log_loss_gain_high)
-        gain, low, high = shares(*(end / whole for end in gains))
+        saved = saved_by(self, before)
+        ends = (saved.gain, saved.low, saved.high)
+        gain, low, high = shares(*(end / saved.before for end in ends))
         limits = f"({level_percent(level)} confidence: {low} to {high} %)"
-        if gains[0] > 0:
-            return f"lowers the {name} by {gain} % {limits}"
-        return f"does not lower the {name}: by {gain} % {limits}"
+        if saved.gain > 0:
+            return f"lowers the {saved.score} by {gain} % {limits}"
+        return f"does not lower the {saved.score}: by {gain} % {limits}"
 
     @property
     def error_left(self) -> str:
@@ -183,6 +189,14 @@ class Remedy(Record):
             return f"{self.name}: Brier score {self.brier:.4f}."
         limits = f"{self.gain_low:.5f} to {self.gain_high:.5f}"
         return f"{self.name}: Brier score {self.brier:.4f}, lower by {self.gain:.5f} ({limits})."
+
+
+def saved_by(remedy: Remedy, before: Remedy) -> Saved:
+    """What a map gains in the Brier score, or in the log loss if only that gain is clear."""
+    if remedy.is_clear(before) and not remedy._lowers_brier(before):
+        ends = (remedy.log_loss_gain, remedy.log_loss_gain_low, remedy.log_loss_gain_high)
+        return Saved("log loss", before.log_loss, *ends)
+    return Saved("Brier score", before.brier, remedy.gain, remedy.gain_low, remedy.gain_high)
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,15 @@ def _times_clause(v: Judged) -> list[str]:
     ratio = v.observed_expected
     if not v.rare or ratio is None or not _has_ratio(v) or ratio.low <= 1 <= ratio.high:
         return []
+    if ratio.value == 0:
+        return [f"no {nouns(v).events}, where about {_expected(v)} were predicted"]
     return [f"{number(ratio.value, 2)} times as many {nouns(v).events} as predicted"]
+
+
+def _expected(v: Judged) -> str:
+    """The number of events that the scores predict."""
+    expected = v.n * v.mean_score
+    return f"{expected:,.0f}" if expected >= 10 else f"{expected:.2g}"
 
 
 def _no_sign(v: Judged) -> str:
@@ -311,8 +319,8 @@ def _grounds(v: Judged) -> list[str]:
         )
         if v.flags:
             within = f"over all rows, {within}"
-        shown = test.pvalue_in_words if test.is_open else ""
-        parts.append(strength(test.pvalue, by, shown) if v.rejected else within)
+        shown = strength(test.pvalue, by, test.pvalue_in_words)
+        parts.append(shown if v.rejected else within)
     if test is not None and test.contradicted and not _impossible(v):
         parts.append(f"{_wrong_certainties(v)}, which is possible only if they were rounded")
     if v.code in ("miscalibrated", "nearly-calibrated"):
@@ -501,20 +509,18 @@ def _power_in_words(power: Judged, rarer: str) -> str:
         error = ""
     else:
         error = f"an error of {points(power.noticed_error)[0]} percentage points"
-    often = f"with probability {percent(NOTICED)}"
+    often = f"{10 * NOTICED:.0f} times out of 10"
     # In waves, or over few scores, the same error is noticed about half as often.
-    shape = ""
-    if error:
-        shape = f" (by then {error}; one in waves, or over few scores, must be larger)"
+    shape = f" ({error}, {SMOOTH})" if error else ""
     noticed = f"{' or '.join(kinds)} would have been noticed {often}{shape}"
     if not kinds:
         noticed = f"{error or 'hardly any miscalibration'} would have been noticed {often}"
     if power.rows_needed is None:
         return noticed
     needed = f"{percent(RATIO - 1)} more or {percent(1 - 1 / RATIO)} fewer {rarer} than predicted"
-    needed += f" and such an error of {points(power.tolerance)[0]} percentage points"
-    rows = f"about {power.rows_needed:,} rows are needed"
-    return f"{noticed}; {rows} to notice {needed} with probability {percent(ENOUGH)}"
+    needed += f", or an error of {points(power.tolerance)[0]} percentage points"
+    rows = f"about {power.rows_needed:,} rows would show"
+    return f"{noticed}; {rows} {needed}, {10 * ENOUGH:.0f} times out of 10"
 
 
 def _outside(low: float, high: float) -> str:

@@ -72,7 +72,7 @@ def test_one_class_alone_cannot_tell(y, p):
         found.headline
         == f"{y.size} rows are too few to tell whether the predictions are calibrated."
     )
-    assert " rows are needed to notice " in found.certainty
+    assert " rows would show " in found.certainty
 
 
 def test_a_label_that_a_score_rules_out_is_called_impossible():
@@ -220,7 +220,7 @@ def test_too_few_rows_is_a_matter_of_power(n, code):
     p = np.random.default_rng(2).random(n)
     found = tn.verdict((np.random.default_rng(4).random(n) < p).astype(int), p)
     assert found.code == code
-    assert ("rows are needed to notice 25 % more" in found.certainty) is (code == "too-few-rows")
+    assert ("rows would show 25 % more" in found.certainty) is (code == "too-few-rows")
 
 
 def test_a_verdict_says_what_its_rows_would_have_noticed():
@@ -233,7 +233,7 @@ def test_a_verdict_says_what_its_rows_would_have_noticed():
     (low, high), slope, error = few.noticed_ratio, few.noticed_slope, 100 * few.noticed_error
     words = f"observed/expected outside {low:.2f} to {high:.2f} or a slope outside {slope[0]:.2f} to {slope[1]:.2f} "
     assert (
-        f"{words}would have been noticed with probability 90 % (by then an error of {error:.1f} p"
+        f"{words}would have been noticed 9 times out of 10 (an error of {error:.1f} p"
         in found[500].certainty
     )
     assert low < many.noticed_ratio[0] < 1 < many.noticed_ratio[1] < high
@@ -253,7 +253,7 @@ def test_ends_near_one_have_digits_and_one_end_may_be_missing(base):
             base, code="no-evidence", rejected=False, power=replace(power, noticed_ratio=ends)
         )
         assert (
-            f"; observed/expected {words} would have been noticed with probability 90 % (by then an error"
+            f"; observed/expected {words} would have been noticed 9 times out of 10 (an error"
             in one.certainty
         )
 
@@ -262,10 +262,7 @@ def test_many_rows_are_too_few_if_events_are_rare():
     p = np.full(8_000, 0.001)
     found = tn.verdict((np.arange(8_000) < 8).astype(int), p)
     assert found.code == "too-few-rows"
-    assert (
-        "rows are needed to notice 25 % more or 20 % fewer events than predicted and "
-        in found.certainty
-    )
+    assert "rows would show 25 % more or 20 % fewer events than predicted, or " in found.certainty
 
 
 def test_limits_agree_with_the_verdict():

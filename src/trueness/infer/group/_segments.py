@@ -260,9 +260,9 @@ def classes_of(
 
 
 def worst_class(classes: Iterable[ClassRow] | None) -> ClassRow | None:
-    """The flagged class with the largest gap; None if none is flagged."""
+    """The flagged class with the largest ECE, the first of the table; None if none is flagged."""
     flagged = [row for row in classes or () if row.flagged]
-    return max(flagged, key=lambda row: abs(row.gap), default=None)
+    return max(flagged, key=lambda row: row.ece, default=None)
 
 
 def _pvalue(problem: Evidence, draws: int | None, seed: int) -> float | None:
