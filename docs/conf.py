@@ -209,27 +209,29 @@ def _write_thumbnails(app: Sphinx) -> None:
 
 
 def _write_index_of_names(app: Sphinx) -> None:
-    """Every public name with its first sentence, page by page."""
+    """Every public name with its first sentence, a table for each page of the reference."""
     reference = Path(app.srcdir) / "reference"
-    toctree = re.search(
-        r"```{toctree}\n(.*?)```", (reference / "index.md").read_text("utf-8"), re.DOTALL
-    )
-    parts = []
-    for page in re.findall(r"^[\w-]+$", toctree[1], re.MULTILINE) if toctree else []:
-        text = (reference / f"{page}.md").read_text(encoding="utf-8")
-        tables = re.findall(
-            r"^(\.\. currentmodule:: \S+\n)(\.\. autosummary::\n)(?:   :.*\n)*\n((?:   \w+\n)+)",
-            text,
-            re.MULTILINE,
-        )
-        if tables:
-            title = text.removeprefix("# ").partition("\n")[0]
-            parts += [f".. rubric:: {title}\n"]
-            parts += [
-                f"{module}{table}   :nosignatures:\n\n{names}" for module, table, names in tables
-            ]
+    index = (reference / "index.md").read_text(encoding="utf-8")
+    lines = [".. currentmodule:: trueness", ""]
+    for page in re.findall(r"^[a-z]+$", index.split("{toctree}")[1], re.MULTILINE):
+        names = _names_of((reference / f"{page}.md").read_text(encoding="utf-8"))
+        if names:
+            lines += [f".. rubric:: :doc:`/reference/{page}`", ""]
+            lines += [".. autosummary::", "   :nosignatures:", ""]
+            lines += [f"   {name}" for name in names]
+            lines += [""]
     (reference / "generated").mkdir(exist_ok=True)
-    (reference / "generated" / "names.inc").write_text("\n".join(parts), encoding="utf-8")
+    (reference / "generated" / "names.inc").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _names_of(page: str) -> list[str]:
+    """The names in the tables of a page, with their package unless they are `tn.` names."""
+    table = r"currentmodule:: trueness\.?(\S*)\n\.\. autosummary::\n(?:   :.*\n)*\n((?:   \w+\n)+)"
+    return [
+        f"{package}.{name}" if package else name
+        for package, names in re.findall(table, page)
+        for name in names.split()
+    ]
 
 
 def setup(app: Sphinx) -> None:

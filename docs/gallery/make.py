@@ -230,7 +230,7 @@ def anchor(heading: str) -> str:
 
 CARD = """\
 :::{{grid-item-card}} {words}
-:link: #{anchor}
+:link: "#{anchor}"
 :img-top: {picture}
 :img-alt: {words}
 :::
