@@ -155,7 +155,7 @@ def test_two_columns_are_the_binary_problem_of_the_second_unless_kept(asked, two
 def test_the_classes_of_a_large_matrix_are_made_when_they_are_needed(options, monkeypatch):
     P = np.log(P3) if options.get("from_logits") else P3
     usual = Evidence.of(C3, P, options, kind="confidence").every_class
-    monkeypatch.setattr("trueness._tally.evidence._LARGE", 0)
+    monkeypatch.setattr("trueness._tally.classes._LARGE", 0)
     large = Evidence.of(C3, P, options, kind="confidence").every_class
     assert not isinstance(large.sums.parts, tuple)
     assert large.sums.parts[:] == usual.sums.parts

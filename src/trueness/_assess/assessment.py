@@ -10,7 +10,6 @@ from trueness._assess.rows import (
     Labels,
     column_name,
     columns_of,
-    default_rule,
     labels_of,
     model_rows,
 )
@@ -27,7 +26,7 @@ from trueness._input.segment_columns import GROUPS
 from trueness._keywords import suggests_keywords
 from trueness._level import check_drawn_level, checked_level
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.evidence import Evidence, Sums
+from trueness._tally.evidence import AnySums, Evidence
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
 from trueness._tally.sketch import Sketch
@@ -314,7 +313,7 @@ class Assessment:
 @labels_and_scores
 @suggests_keywords
 def assess(
-    y_true: ArrayLike | Sums | Accumulator,
+    y_true: ArrayLike | AnySums | Accumulator,
     y_prob: ArrayLike | None = None,
     *,
     by: Any = None,
@@ -502,7 +501,7 @@ def asked_of(
         given=sums,
         copied=copied,
     )
-    rule = default_rule(kept.evidence) if rule is None and not own_bins else rule
+    rule = kept.evidence.default_rule if rule is None and not own_bins else rule
     return Asked(kept, MAKERS, level, seed, rule)
 
 

@@ -86,7 +86,7 @@ def cross_fitted(a: Asked, calibrator: Any) -> Asked:
         importance=after.importance,
     )
     rows.tolerance = after.tolerance
-    evidence = replace(base, rows=rows, given=None, memory={})
+    evidence = base.with_scores(rows)
     columns = tuple(column.at(place) for column in a.rows.columns)
     slices = tuple(column.at(place) for column in a.rows.slice_columns)
     return a.but(
@@ -136,7 +136,7 @@ def held_out_scores(dealt: Deal, scores: Callable[[Bools], Floats]) -> list[Evid
             max(rows.tolerance, 1e-6),
             importance=rows.importance,
         )
-        deals.append(replace(dealt.rows, rows=sample, given=None, memory={}))
+        deals.append(dealt.rows.with_scores(sample))
     return deals
 
 

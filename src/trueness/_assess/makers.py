@@ -14,7 +14,7 @@ from trueness._assess.held_out import FOLDS, LEAST_ROWS, has_scores, is_splittab
 from trueness._assess.judgement import NEEDED, is_rejected, joint_verdict, judge, power_of
 from trueness._assess.notes import Notes
 from trueness._assess.picture import first_picture
-from trueness._assess.rows import ModelRows, default_rule
+from trueness._assess.rows import ModelRows
 from trueness._assess.statement import (
     coverage,
     decisive_test,
@@ -348,7 +348,7 @@ def place(a: Asked) -> Answer | None:
     evidence = a.view("confidence")
     if not _is_one(evidence):
         return None
-    picture, _ = first_picture(evidence, a.rule or default_rule(evidence), a.level, Notes())
+    picture, _ = first_picture(evidence, a.rule or evidence.default_rule, a.level, Notes())
     return where(
         Grounds(
             verdict=quietly(a.ask, "verdict"),

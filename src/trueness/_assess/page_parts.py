@@ -11,7 +11,7 @@ from trueness._assess.page_pictures import explorer
 from trueness._assess.page_subject import Groups, Options, Subject
 from trueness._numerics.clustered import effective_number
 from trueness._numerics.holm import holm_adjusted
-from trueness._tally.evidence import Evidence, Sums
+from trueness._tally.evidence import AnySums, Evidence
 from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned
@@ -100,7 +100,9 @@ def note_on_map(a: Asked, tested: Tested | Slices | None, wanted: Advice) -> tup
     return advice(tested, sample.p, sample.y, columns, sample_weight=sample.w, cluster=data.cluster)
 
 
-def _segment_sums(a: Asked, groups: Groups, names: Any) -> Iterator[tuple[tuple[str, str], Sums]]:
+def _segment_sums(
+    a: Asked, groups: Groups, names: Any
+) -> Iterator[tuple[tuple[str, str], AnySums]]:
     """The sums of each segment by column and value."""
     if groups:
         of_value: dict[tuple[str, str], Any] = {}

@@ -16,7 +16,7 @@ from trueness._input.arguments import checked_whole
 from trueness._input.segment_columns import GROUPS
 from trueness._level import Level
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.evidence import Evidence, Sums
+from trueness._tally.evidence import AnySums, Evidence
 from trueness._tally.group_keys import names_of
 from trueness._tally.models import check_names, model_context
 from trueness._tally.multiclass import View
@@ -30,7 +30,7 @@ from trueness.results._page import RowCounts, Source
 from trueness.typing import Floats, Ints, RowOptions
 
 _SOURCES: dict[type, Source] = {Tally: "tally", Sketch: "sketch", Binned: "bins"}
-Groups: TypeAlias = Mapping[tuple[str, ...], Sums]
+Groups: TypeAlias = Mapping[tuple[str, ...], AnySums]
 _MOST_CLASSES = 24  # as many tabs and pictures as a page can hold
 
 
@@ -99,13 +99,13 @@ def _fewer(
     return {name: models[name] for name in models if name in worst}, [note]
 
 
-def read_sums(sums: Sums | Accumulator, rule: BinRule, notes: Iterable[str] = ()) -> Subject:
+def read_sums(sums: AnySums | Accumulator, rule: BinRule, notes: Iterable[str] = ()) -> Subject:
     """Take sums apart: one model, or one per class or label.
 
     Of very many those with the largest ECE are kept.
     """
     by: tuple[str, ...] = ()
-    total: Sums
+    total: AnySums
     if isinstance(sums, Accumulator):
         total = sums.total
         by = names_of(sums.by) if sums.by is not None else ()
@@ -123,7 +123,7 @@ def read_sums(sums: Sums | Accumulator, rule: BinRule, notes: Iterable[str] = ()
     parts = "labels" if total.kind == "multilabel" else "classes"
     models, more = _fewer(_problems(total), parts, rule)
     notes += more
-    groups: dict[str, dict[tuple[str, ...], Sums]] = {name: {} for name in models}
+    groups: dict[str, dict[tuple[str, ...], AnySums]] = {name: {} for name in models}
     if by and total.buckets is not None:
         notes.append(
             "Groups are not compared: their tests would take rows as independent, and these are in "
@@ -155,7 +155,7 @@ def read_sums(sums: Sums | Accumulator, rule: BinRule, notes: Iterable[str] = ()
     )
 
 
-def _problems(sums: Sums) -> dict[str, Sums]:
+def _problems(sums: AnySums) -> dict[str, AnySums]:
     """The binary problems in the sums: one, or one per class that has rows."""
     parts: tuple[Any, ...] = sums.parts
     make: Any = type(sums)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from trueness._assess.notes import Notes, collect_warnings
-from trueness._tally.evidence import Evidence, Sums
+from trueness._tally.evidence import AnySums, Evidence
 from trueness._tally.rules import BinRule, EqualMass, EqualWidth
 from trueness._tally.tally import Binned
 from trueness._text.numbers import percent, rule_in_words
@@ -21,7 +21,7 @@ MOST_BINS = 1_000
 """The most bins that a page can show."""
 
 
-def _picture(sums: Sums, rule: BinRule, level: float, notes: Notes) -> Picture:
+def _picture(sums: AnySums, rule: BinRule, level: float, notes: Notes) -> Picture:
     with collect_warnings(notes):
         table = bin_table(sums, bins=rule, level=level)
         if isinstance(sums, Binned):  # a band needs the distinct scores

@@ -13,7 +13,6 @@ from trueness import recalibrate
 from trueness._assess.asked import Asked
 from trueness._assess.held_out import FOLDS, Deal, deal, fitted, held_out, is_splittable
 from trueness._assess.notes import Notes, collect_warnings
-from trueness._assess.rows import default_rule
 from trueness._input.sample import Sample
 from trueness._level import Level
 from trueness._tally.evidence import Evidence
@@ -87,7 +86,7 @@ def remedies(a: Asked) -> Remedies | None:
     miscalibrated = test is not None and test.pvalue <= Level(a.level).alpha
     notes = _worded_notes(sample)
     with collect_warnings(notes):
-        task = _Task(a, a.rule or default_rule(evidence), deal(a), notes)
+        task = _Task(a, a.rule or evidence.default_rule, deal(a), notes)
     if task.deal.place.size < sample.y.size:
         used = task.deal.place.size
         n = sample.y.size
@@ -232,7 +231,7 @@ def _scheme(rows: Sample) -> str:
 
 def remedies_of(a: Asked, name: str, calibrator: Any, deals: list[Evidence]) -> Remedies:
     """The scores before and after one map, whose scores of held-out rows are given."""
-    task = _Task(a, a.rule or default_rule(a.view("confidence")), deal(a), Notes())
+    task = _Task(a, a.rule or a.view("confidence").default_rule, deal(a), Notes())
     before = _remedy("as they are", None, [task.deal.rows], task)
     trial = _trial(name, calibrator, deals, task)
     return Remedies(

@@ -2,20 +2,15 @@
 
 import threading
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.columns import column
-from trueness._input.sample import Sample
 from trueness._input.segment_columns import SegmentColumn
 from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.multiclass import View
-from trueness._tally.row_sums import bins_of_rows
-from trueness._tally.rules import BinRule, Edges, EqualWidth
-from trueness._tally.tally import Binned
 from trueness.errors import TruenessWarning, collected_warnings, warn
 from trueness.infer.group._segment_rows import SegmentRows
 from trueness.typing import RowOptions
@@ -177,86 +172,10 @@ def model_rows(
         columns = tuple(column.at(counted) for column in columns)
         slice_columns = tuple(column.at(counted) for column in slice_columns)
     return ModelRows(
-        checked_rows(read, copied=copied),
+        read.to_keep(copied=copied),
         columns=columns,
         slice_columns=slice_columns,
         groups=groups,
         labels=labels,
         given=given,
     )
-
-
-def checked_rows(evidence: Evidence, *, copied: bool) -> Evidence:
-    """The rows with every value checked, and copied unless the caller asks only one question.
-
-    What is unusual about all rows is said here, so that no later question says it.
-    """
-    if evidence.rows is None:
-        sums = evidence.given
-        assert sums is not None
-        evidence.warn_one_class(sums)
-        return evidence
-    if copied:
-        evidence = replace(evidence, rows=_copied(evidence.rows), memory={})
-    evidence = _counted(evidence)
-    _check_values(evidence)
-    evidence.warn_one_class()
-    evidence.warn_few_clusters()
-    evidence.memory["few clusters"] = True
-    return evidence
-
-
-def _check_values(evidence: Evidence) -> None:
-    """Raise if a value is out of range; the pass that sums the rows looks at all of them."""
-    rows = evidence.rows
-    assert rows is not None
-    if rows.p.ndim == 1:
-        bins_of_rows(rows, EqualWidth(1))
-    elif rows.y.ndim == 1:
-        _ = evidence.seen_as("confidence", "keep").sample
-
-
-def _copied(rows: Sample) -> Sample:
-    copy = Sample(
-        np.array(rows.y),
-        np.array(rows.p) if isinstance(rows.p, np.ndarray) else rows.p,
-        None if rows.w is None else np.array(rows.w),
-        rows.classes,
-        rows.tolerance,
-        rows.rows,
-        rows.dropped,
-        rows.logits,
-        importance=rows.importance,
-    )
-    copy.ignored = rows.ignored
-    copy.pixels = rows.pixels
-    copy.note = rows.note
-    return copy
-
-
-def _counted(evidence: Evidence) -> Evidence:
-    """The rows that count; weights that are all 1 are no weights.
-
-    Clusters are numbered as they appear.
-    """
-    assert evidence.rows is not None
-    w = evidence.rows.w
-    if w is not None:
-        counted = np.flatnonzero(w)
-        evidence = evidence.at(counted, weighted=bool((w[counted] != 1).any()))
-        evidence = replace(evidence, weightless=w.size - counted.size)
-    if evidence.cluster is None:
-        return evidence
-    first = np.unique(evidence.cluster, return_index=True)[1]
-    return replace(evidence, cluster=np.argsort(np.argsort(first))[evidence.cluster], memory={})
-
-
-def default_rule(evidence: Evidence) -> BinRule:
-    """Ten bins of equal width, or the bins of the sums."""
-    if not isinstance(evidence.given, Binned):
-        return EqualWidth(10)
-    edges = evidence.given.parts[0].edges
-    equal = EqualWidth(edges.size - 1)
-    if np.array_equal(edges, equal.fixed_edges):
-        return equal
-    return Edges(edges)

@@ -122,6 +122,24 @@ class Sample:
         sample.note = self.note
         return sample
 
+    def copied(self) -> "Sample":
+        """The same in arrays of its own, except images, which are not read at once."""
+        copy = Sample(
+            np.array(self.y),
+            np.array(self.p) if isinstance(self.p, np.ndarray) else self.p,
+            None if self.w is None else np.array(self.w),
+            self.classes,
+            self.tolerance,
+            self.rows,
+            self.dropped,
+            self.logits,
+            importance=self.importance,
+        )
+        copy.ignored = self.ignored
+        copy.pixels = self.pixels
+        copy.note = self.note
+        return copy
+
     def explain(self) -> NoReturn:
         """Raise the error that says which value is bad."""
         if self.p.ndim == 1:

@@ -35,7 +35,7 @@ from trueness._report.page import framed, page
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.events import Events
-from trueness._tally.evidence import Sums
+from trueness._tally.evidence import AnySums
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
@@ -129,7 +129,7 @@ def _write(content: str, path: str | Path | None) -> str:
 @suggests_keywords
 def report(
     y_true: ArrayLike
-    | Sums
+    | AnySums
     | Accumulator
     | dict[str, ArrayLike]
     | Assessment

@@ -5,6 +5,7 @@ A row that lacks one of its values is dropped for all models.
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,24 @@ INDEPENDENT: Any = object()
 pixels are not."""
 
 
+@dataclass(frozen=True)
+class SharedRows:
+    """The rows that several models scored."""
+
+    samples: dict[str, Sample]
+    """Labels and scores of each model."""
+    kind: Kind
+    """The view of a matrix."""
+    cluster: Ints | None
+    """The cluster of each row, numbered from 0."""
+    kept: Ints | None
+    """The place of each row in the input; None if all are there."""
+    dropped: int
+    """Rows dropped because a value was missing in some model."""
+    notes: tuple[str, ...]
+    """What was decided about the rows, in sentences."""
+
+
 def read_models(
     y_true: Any,
     models: Mapping[str, Any],
@@ -37,11 +56,8 @@ def read_models(
     kind: Kind,
     cluster: ArrayLike | None,
     argument: str,
-) -> tuple[dict[str, Sample], Kind, dict[str, Any]]:
-    """The same rows of all models, the view of a matrix, other fields of `Evidence`.
-
-    `argument` names `models`.
-    """
+) -> SharedRows:
+    """The same rows of all models; `argument` names `models` in messages."""
     check_names(models, argument)
     options: dict[str, Any] = {
         name: value for name, value in rows.items() if name != "kind" or value is not None
@@ -104,13 +120,14 @@ def read_models(
         notes.append(
             f"{first.ignored:,} labels {options['ignore_index']} (`ignore_index`) were left out."
         )
-    fields = {
-        "cluster": codes,
-        "kept": position,
-        "dropped": dropped,
-        "notes": tuple(filter(None, notes)),
-    }
-    return samples, shared_kind, fields
+    return SharedRows(
+        samples=samples,
+        kind=shared_kind,
+        cluster=codes,
+        kept=position,
+        dropped=dropped,
+        notes=tuple(filter(None, notes)),
+    )
 
 
 def check_names(models: Mapping[Any, Any], argument: str) -> None:

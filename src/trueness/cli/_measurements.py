@@ -181,9 +181,7 @@ def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Mea
                 two_columns="keep",
                 cluster=part.cluster,
             )
-            views = {"binary": evidence}
-            if evidence.view != "binary":
-                views = {kind: replace(evidence, view=kind, memory={}) for kind in options.summed}
+            views = evidence.in_views(options.summed)
             measures = measure_views(model, views, options, arguments.remark)
         results.append(replace(measures, warnings=(*dropped, *warned)))
     return _of_columns(rows.choice, rows.source, results, options)

@@ -61,7 +61,7 @@ class Preset:
                     name, "must be left out of a preset", f"{self.name!r} takes {self.view}"
                 )
         evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", two_columns="keep")
-        evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
+        evidence.said.one_class = True  # all right, or all wrong, is an answer here
         scores = evidence.need_rows("A preset needs the rows").p
         if self._matrix is not None and self._matrix != (scores.ndim == 2):
             got = "a matrix" if scores.ndim == 2 else "a vector"

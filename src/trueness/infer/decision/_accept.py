@@ -188,12 +188,12 @@ def accept_threshold(
         if judge is not None:
             return _with_judge(answers, goal, level, word)
         evidence = Evidence.of(answers.right, answers.confidence, {}, cluster=answers.cluster)
-        evidence.memory["one class"] = True
+        evidence.said.one_class = True
         return replace(threshold_of(evidence, goal, level, word), noun=answers.noun)
     try:
         evidence = Evidence.of(correct, confidence, rows, kind="confidence", cluster=cluster)
         evidence.require_one("a threshold", counted=True)
-        evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
+        evidence.said.one_class = True  # all right, or all wrong, is an answer here
         return threshold_of(evidence, goal, level, word)
     except InputError as error:
         name = _NAMES.arguments.get(error.argument, error.argument).strip("`")

@@ -402,7 +402,7 @@ def decision_certificate(
     checked_word(method, "method", ("normal", "bernstein"))
     evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
     evidence.require_one("a certificate")
-    evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
+    evidence.said.one_class = True  # all right, or all wrong, is an answer here
     return certificate_of(evidence, level, method)
 
 

@@ -33,7 +33,7 @@ from trueness.infer.decision._policy_gate import (
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.infer.limits._ece import ece_limits_of
 from trueness.infer.limits._observed_expected import ratio_limits
-from trueness.infer.test._equivalence import TOO_GOOD, finest, margin, omnibus_of, too_good_of
+from trueness.infer.test._equivalence import FINE, TOO_GOOD, margin, omnibus_of, too_good_of
 from trueness.results._gate import Finding, Gate, Quantity
 from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
@@ -466,9 +466,7 @@ def _is_within(finding: Finding) -> bool:
 
 def _omnibus(evidence: Evidence, seed: int) -> Any:
     """The omnibus test, made once for all bounds."""
-    if "omnibus" not in evidence.memory:
-        evidence.memory["omnibus"] = omnibus_of(evidence, seed)
-    return evidence.memory["omnibus"]
+    return evidence.once(omnibus_of, seed)
 
 
 def _limits(
@@ -497,7 +495,7 @@ def _l2(evidence: Evidence, level: float, seed: int) -> _Limits | None:
 
     Zero is decided by the test at the level itself, not at twice it.
     """
-    evidence = finest(evidence)
+    evidence = evidence.with_bins_as_cells(FINE)
     if isinstance(evidence.given, Binned):
         return None
     two_sided = 2 * level - 1

@@ -278,7 +278,7 @@ class _Curve(NamedTuple):
         A group from share a (above it) to b (with it), of error rate e, adds e·log(b/a) to rows
         above it, and e·(1 − a·log(b/a)/(b − a)) to its own.
         """
-        evidence.memory["one class"] = True  # all right, or all wrong, is an answer here
+        evidence.said.one_class = True  # all right, or all wrong, is an answer here
         (cells,) = evidence.tally_in(what="A curve of risk and coverage").parts
         present = cells.weight > 0
         score, n, events = (

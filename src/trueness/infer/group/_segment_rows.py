@@ -322,7 +322,7 @@ def of_rows(evidence: Evidence, columns: tuple[SegmentColumn, ...], what: str) -
     evidence.require_one(f"the {what} of a matrix")
     cells_of_rows(evidence.sample)  # checks every value
     w = evidence.sample.w
-    if evidence.cluster is not None and "few clusters" not in evidence.memory:
+    if evidence.cluster is not None and not evidence.said.few_clusters:
         warn_few_clusters(evidence.cluster, w)
     if w is not None and not w.all():
         weighted = np.flatnonzero(w)

@@ -31,21 +31,21 @@ def curve_limits(key: str, question: Asked) -> Limits:
     cells = question.evidence.one
     if not isinstance(cells, Cells):
         return Limits(note=BIASED)
-    value = float(_distances(question.evidence, cells, question.options)[CURVE_ERRORS.index(key)])
+    value = float(_distances(question.evidence, question.options)[CURVE_ERRORS.index(key)])
     note = BIASED
     if math.isnan(value):
         note = "No calibration curve can be fitted to these rows."
     return Limits(note=note, value=value, known=True)
 
 
-def _distances(evidence: Evidence, cells: Cells, options: Options) -> Floats:
+def _distances(evidence: Evidence, options: Options) -> Floats:
     """The four distances of the curve, which is fitted once."""
     curve, knots = _curve_of(options)
-    key = ("curve", curve, knots)
-    if key not in evidence.memory:
-        evidence.memory[key] = flexible.distances(flexible.fit_curve(cells, curve, knots))
-    distances: Floats = evidence.memory[key]
-    return distances
+    return evidence.once(_fitted_distances, curve, knots)
+
+
+def _fitted_distances(evidence: Evidence, curve: flexible.FlexibleMethod, knots: int) -> Floats:
+    return flexible.distances(flexible.fit_curve(evidence.cells, curve, knots))
 
 
 def _curve_of(options: Options) -> tuple[flexible.FlexibleMethod, int]:
@@ -67,11 +67,7 @@ def curve_draws(evidence: Evidence, options: Options, seed: int, draws: int) -> 
     on average instead of 0.012.)
     """
     curve, knots = _curve_of(options)
-    key = ("curve draws", curve, knots, seed, draws)
-    if key not in evidence.memory:
-        evidence.memory[key] = _drawn_distances(evidence, curve, knots, seed, draws)
-    distances: Floats = evidence.memory[key]
-    return distances
+    return evidence.once(_drawn_distances, curve, knots, seed, draws)
 
 
 def _drawn_distances(

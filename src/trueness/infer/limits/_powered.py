@@ -360,7 +360,7 @@ def _evidence(
         if evidence.view != "binary":
             got = f"got {evidence.view} scores"
             raise InputError("y_prob", "must be a vector of probabilities", got)
-        evidence.memory["one class"] = True  # the limits are valid if all human labels are equal
+        evidence.said.one_class = True  # the limits are valid if all human labels are equal
         _ = evidence.sums  # checks every value
     except InputError as error:
         raise error.but(

@@ -7,7 +7,7 @@ Two forms: counts of events for many draws at once, for statistics that are arra
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
@@ -469,7 +469,7 @@ def redraw_of(evidence: Evidence) -> Redraw:
         return redraw_of_tally(evidence.tally_in(), "frequency" if frequency else "importance")
     if evidence.rows.logits:
         # The cell of a row is found by its probability.
-        evidence = replace(evidence, rows=evidence.matrix)
+        evidence = evidence.with_scores(evidence.matrix)
     tally = evidence.tally_in()
     sample = evidence.need_rows("")
     if frequency:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from trueness._input.arguments import (
@@ -44,7 +43,7 @@ _SMALLEST = 1e-9
 _LARGEST = 0.499
 _ACCURACY = 1e-6
 # Bins of a Binned that are fine enough for the l2 error.
-_FINE = 256
+FINE = 256
 
 
 @suggests_keywords
@@ -318,7 +317,7 @@ def _l2(evidence: Evidence, _: BinsLike) -> _Limits:
         parts = DefaultParts.of_clusters(rows)[0]
         n = rows.n
     else:
-        cells = finest(evidence).cells
+        cells = evidence.with_bins_as_cells(FINE).cells
         if not cells.whole:
             raise InputError(
                 "sample_weight",
@@ -388,7 +387,7 @@ def omnibus_of(evidence: Evidence, seed: int) -> Significance | None:
     With more than 4,096 distinct scores, neighbours share redrawn labels: only its lower tail is
     used.
     """
-    evidence = finest(evidence)
+    evidence = evidence.with_bins_as_cells(FINE)
     with collected_warnings():  # the limits have given them
         try:
             cells = evidence.cells
@@ -431,15 +430,6 @@ def smallest_alpha(keeps: Callable[[float], bool]) -> float:
         else:
             low = middle
     return math.exp(high)
-
-
-def finest(evidence: Evidence) -> Evidence:
-    """Fine bins as cells with the mean score of their rows; anything else unchanged."""
-    sums = evidence.given
-    if not isinstance(sums, Binned) or sums.parts[0].size < _FINE or not sums.parts[0].whole:
-        return evidence
-    buckets = None if sums.buckets is None else sums.buckets.map(lambda part: part.at_means())
-    return replace(evidence, given=Tally(sums.kind, evidence.cells_at_means, sums.classes, buckets))
 
 
 def _check_options(criterion: str, bins: Any, share: Any) -> None:

@@ -283,7 +283,7 @@ def _cells(sums: Any) -> Floats:
             remedy=remedy,
         )
     evidence = Evidence.of_sums(sums)
-    evidence.memory["one class"] = True  # small looks are expected
+    evidence.said.one_class = True  # small looks are expected
     evidence.require_one("a watch")
     (part,) = evidence.cells_at_means
     if not part.whole:

@@ -1,0 +1,266 @@
+"""`Sums`: what is known about one model of which only sums were passed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trueness._input.sample import Sample
+from trueness._input.segment_columns import GROUPS, SegmentColumn, WholeNumbers
+from trueness._tally import rows_or_sums
+from trueness._tally.clusters import ClusteredRows
+from trueness._tally.evidence import AnySums, Evidence, TwoColumns, Weights
+from trueness._tally.multiclass import EACH_ROW, View, two_columns_in_words
+from trueness._tally.rules import BinRule, BinsLike, BySize, Edges, EqualWidth
+from trueness._tally.sketch import Sketch
+from trueness._tally.tally import (
+    Binned,
+    Parts,
+    Tally,
+    binary_of_two_classes,
+    checked_rule,
+    need_moments,
+    tally_of_sums,
+)
+from trueness.errors import InputError
+from trueness.typing import ArrayLike, Ints, WeightType
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sums(Evidence):
+    """The sums of the rows of one model: a tally, a sketch or bins, with or without buckets."""
+
+    given: AnySums
+    """The sums as they were passed; of two classes, those of the second."""
+
+    rows = None
+    events = None
+    dropped = 0
+    weightless = 0
+
+    @classmethod
+    def read(
+        cls, sums: Any, *, two_columns: TwoColumns = "binary", weight_type: WeightType = "auto"
+    ) -> "Sums":
+        """Take sums as they are.
+
+        Class-wise sums of two classes are the binary problem of the second.
+        """
+        notes = []
+        if isinstance(sums, Sketch):
+            notes.append("From a sketch: all scores of a cell are at their mean.")
+        is_two = two_columns != "keep" and sums.kind == "classwise" and len(sums.parts) == 2
+        if is_two:
+            notes.append(two_columns_in_words(sums.classes))
+            sums = binary_of_two_classes(sums)
+        return cls(
+            given=sums,
+            cluster=None if sums.buckets is None else np.arange(len(sums.buckets.parts)),
+            weight_type=weight_type,
+            two_columns=is_two,
+            notes=tuple(notes),
+        )
+
+    @property
+    def view(self) -> View:
+        """The kind of the sums."""
+        return self.given.kind
+
+    @cached_property
+    def sums(self) -> AnySums:
+        """The sums that were passed."""
+        self.warn_one_class()
+        return self.given
+
+    @cached_property
+    def tally(self) -> Tally | None:
+        """The sums per distinct score; a sketch has its rows at mean scores, and bins have none."""
+        if isinstance(self.sums, Binned):
+            return None
+        return tally_of_sums(self.sums)
+
+    def tally_in(self, rule: BinRule | None = None, what: str = "This measure") -> Tally:
+        """The sums per distinct score; bins, and rules that need rows, are refused."""
+        if rule is not None:
+            self.warn_few_rows(rule)
+            checked_rule(rule, self.given)
+        if self.tally is None:
+            return tally_of_sums(self.sums, what)
+        return self.tally
+
+    def binned(self, bins: BinsLike | BySize, *, moments: bool = True) -> Binned:
+        """The sums per bin."""
+        rule = self.rule(bins)
+        binned_sums = self.given.coarsen(rule)
+        if moments:
+            need_moments(binned_sums)
+        self._warn_one_class_in(binned_sums)
+        self.warn_few_rows(rule)
+        return binned_sums
+
+    @cached_property
+    def classwise(self) -> Tally | None:
+        """The sums of every class against the rest, or of every label; None of other kinds."""
+        if self.view in EACH_ROW:
+            return self.tally
+        return None
+
+    @cached_property
+    def every_class(self) -> Evidence:
+        """The sums of every class per distinct score; of other kinds these sums."""
+        if self.classwise is None:
+            return self
+        return replace(self, given=self.classwise, said=replace(self.said))
+
+    def each_class(self) -> Iterator[tuple[Any, Evidence]]:
+        """Each label as a binary problem; classes need their rows."""
+        if self.view != "multilabel":
+            self.need_rows("This needs whole rows of scores")
+        sums: Any = self.given
+        for name, part in zip(sums.classes, sums.parts, strict=True):
+            yield name, replace(self, given=type(sums)("binary", (part,)))
+
+    def seen_as(self, view: View, two_columns: TwoColumns = "binary") -> Evidence:  # noqa: ARG002
+        """These sums; of two classes the second, unless they are to be kept."""
+        if two_columns == "binary" and self.given.kind == "classwise":
+            return Sums.read(self.given, weight_type=self.weight_type)
+        return self
+
+    @property
+    def sample(self) -> Sample:
+        """An error: there are no rows."""
+        return self.need_rows("This needs the rows")
+
+    @property
+    def matrix(self) -> Sample:
+        """An error: there are no rows."""
+        return self.need_rows("This needs whole rows of scores")
+
+    @property
+    def expanded(self) -> Evidence:
+        """An error: there are no rows."""
+        return self.at(np.empty(0, np.int64))
+
+    def at(self, chosen: NDArray[Any], *, weighted: bool = True) -> Self:  # noqa: ARG002
+        """An error: there are no rows."""
+        self.need_rows("This needs the rows")
+        return self
+
+    def need_rows(self, demand: str) -> Sample:
+        """An error that says what needs the rows."""
+        got = f"a {type(self.given).__name__} has none"
+        raise InputError("", demand, got, remedy="Pass labels and scores.")
+
+    def has_weight(self, some: NDArray[Any]) -> bool:  # noqa: ARG002
+        """An error: there are no rows."""
+        self.need_rows("This needs the rows")
+        return False
+
+    def with_scores(self, rows: Sample) -> Self:  # noqa: ARG002
+        """An error: there are no rows."""
+        return self.at(np.empty(0, np.int64))
+
+    def to_keep(self, *, copied: bool) -> Self:  # noqa: ARG002
+        """These sums, with the warnings of all rows."""
+        self.warn_one_class()
+        return self
+
+    @property
+    def default_rule(self) -> BinRule:
+        """The bins that were passed, else ten of equal width."""
+        if not isinstance(self.given, Binned):
+            return EqualWidth(10)
+        edges = self.given.parts[0].edges
+        equal = EqualWidth(edges.size - 1)
+        if np.array_equal(edges, equal.fixed_edges):
+            return equal
+        return Edges(edges)
+
+    def with_bins_as_cells(self, fewest: int) -> Evidence:
+        """Bins, if there are enough of whole rows, as cells at the mean scores of their rows."""
+        sums = self.given
+        if not isinstance(sums, Binned) or sums.parts[0].size < fewest or not sums.parts[0].whole:
+            return self
+        buckets = None if sums.buckets is None else sums.buckets.map(lambda part: part.at_means())
+        cells = Tally(sums.kind, self.cells_at_means, sums.classes, buckets)
+        return replace(self, given=cells)
+
+    @property
+    def position(self) -> Ints | None:
+        """None: there are no rows."""
+        return None
+
+    def columns(
+        self,
+        by: Any,  # noqa: ARG002
+        y_true: ArrayLike,
+        crossed: int = 1,  # noqa: ARG002
+        *,
+        whole: WholeNumbers = "guess",  # noqa: ARG002
+        groups: int = GROUPS,  # noqa: ARG002
+    ) -> tuple[SegmentColumn, ...]:
+        """An error: columns need rows."""
+        raise InputError(
+            "by",
+            "needs labels and scores",
+            f"a {type(y_true).__name__} holds only sums of rows",
+        )
+
+    @cached_property
+    def weight(self) -> float:
+        """The sum of the weights."""
+        return self.given.weight
+
+    @cached_property
+    def weights(self) -> Weights:
+        """Whether rows had weights, and whether these were whole numbers that count rows."""
+        if not all(part.whole for part in self.parts):
+            return "fractional"
+        if self.sums.weight == self.sums.n:
+            return "none"
+        return "whole"
+
+    @property
+    def units(self) -> int:
+        """Buckets of clusters, or rows."""
+        if self.cluster is None:
+            return self.sums.n
+        return self.cluster.size
+
+    @property
+    def classes(self) -> tuple[Any, ...] | None:
+        """The classes of a matrix in column order."""
+        return self.given.classes
+
+    @cached_property
+    def clustered(self) -> ClusteredRows:
+        """A row for each distinct score, label and bucket of clusters."""
+        self.require_one("a matrix with `cluster`")
+        if self.given.buckets is None:
+            self.need_rows("This needs the rows")
+        buckets: Any = self.given.buckets
+        self.warn_one_class()
+        top, bucket = buckets.cells()
+        # Some buckets may have no rows.
+        codes = np.unique(bucket, return_inverse=True)[1].reshape(-1)
+        if bucket.size and (bucket == bucket[0]).all():
+            got = f"all {self.sums.n:,} rows are in one, so their variation is unknown"
+            raise InputError("", "The clusters of sums must fall into at least 2 buckets", got)
+        return self._in_order_of_content(top, codes, "buckets", counts=self.whole)
+
+    def warn_one_class(self) -> None:
+        """Warn of labels that are all equal, once."""
+        self._warn_one_class_in(self.given)
+
+    def warn_few_clusters(self) -> None:
+        """Nothing: that buckets are few is said when they are used."""
+
+    def _warn_one_class_in(self, sums: Parts[Any]) -> None:
+        if self.said.one_class:
+            return
+        self.said.one_class = True
+        if sums.one_class:
+            rows_or_sums.warn_one_class(sums.n)
