@@ -8,9 +8,10 @@ import pytest
 import trueness as tn
 from trueness._input.sample import read_sample
 from trueness._tally.binned_scores import bin_numbers, bin_starts
-from trueness._tally.evidence import Evidence
+from trueness._tally.reading import read_models, read_rows
 from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rules import BySize
+from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Binned
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.errors.FewClustersWarning")
@@ -23,7 +24,7 @@ def read(y=Y, p=A, **options):
     own = {
         name: options.pop(name) for name in ("kind", "two_columns", "cluster") if name in options
     }
-    return Evidence.of(y, p, options, **own)
+    return read_rows(y, p, options, **own)
 
 
 def test_rows_without_weights_are_the_rows():
@@ -118,11 +119,11 @@ def test_dropped_rows_are_counted_and_named():
         tn.errors.DroppedRowsWarning,
         match="1 of 4 rows has a missing value in some model and was dropped",
     ):
-        both = Evidence.several(Y, {"a": missing, "b": B}, {"missing": "drop"})
+        both = read_models(Y, {"a": missing, "b": B}, {"missing": "drop"})
     assert [one.rows.p.tolist() for one in both.values()] == [[0.1, 0.7, 0.4], [0.2, 0.9, 0.3]]
     models = {"a": np.array([0.1, np.nan, np.nan, 0.2]), "b": np.array([np.nan, 0.1, 0.1, np.nan])}
     with pytest.raises(tn.InputError, match="at least one row without missing values in any model"):
-        Evidence.several(Y, models, {"missing": "drop"})
+        read_models(Y, models, {"missing": "drop"})
     assert read(missing="drop").dropped == 0
 
 
@@ -138,7 +139,7 @@ def test_dropped_rows_are_counted_and_named():
 )
 def test_two_columns_are_the_binary_problem_of_the_second_unless_kept(asked, two_columns, view):
     P = np.column_stack([1 - A, A])
-    found = Evidence.of(
+    found = read_rows(
         Y, P, {} if asked is None else {"kind": asked}, kind="confidence", two_columns=two_columns
     )
     assert (found.view, found.two_columns) == (view, view == "binary")
@@ -146,7 +147,7 @@ def test_two_columns_are_the_binary_problem_of_the_second_unless_kept(asked, two
     if view == "binary":
         assert found.rows.p.tolist() == A.tolist()
     sums = tn.tally(Y, P, kind=asked or "classwise")
-    assert Evidence.of(sums, None, {}, two_columns=two_columns).two_columns == (
+    assert read_rows(sums, None, {}, two_columns=two_columns).two_columns == (
         two_columns != "keep" and sums.kind == "classwise"
     )
 
@@ -154,9 +155,9 @@ def test_two_columns_are_the_binary_problem_of_the_second_unless_kept(asked, two
 @pytest.mark.parametrize("options", [{}, {"sample_weight": [2, 0, 1, 3]}, {"from_logits": True}])
 def test_the_classes_of_a_large_matrix_are_made_when_they_are_needed(options, monkeypatch):
     P = np.log(P3) if options.get("from_logits") else P3
-    usual = Evidence.of(C3, P, options, kind="confidence").every_class
+    usual = read_rows(C3, P, options, kind="confidence").every_class
     monkeypatch.setattr("trueness._tally.classes._LARGE", 0)
-    large = Evidence.of(C3, P, options, kind="confidence").every_class
+    large = read_rows(C3, P, options, kind="confidence").every_class
     assert not isinstance(large.sums.parts, tuple)
     assert large.sums.parts[:] == usual.sums.parts
     assert tn.corp(large.sums) == tn.corp(usual.sums)
@@ -167,7 +168,7 @@ def test_the_classes_of_a_large_matrix_are_made_when_they_are_needed(options, mo
 
 
 def test_views_of_a_matrix():
-    found = Evidence.of(C3, P3, {}, kind="confidence")
+    found = read_rows(C3, P3, {}, kind="confidence")
     assert (found.view, found.classes) == ("confidence", (0, 1, 2))
     assert (found.sample.p.tolist(), found.sample.y.tolist()) == (
         [0.5, 0.4, 0.7, 0.6],
@@ -176,26 +177,26 @@ def test_views_of_a_matrix():
     assert found.matrix.p.tolist() == P3.tolist()
     assert [one.cells.events.sum() for _, one in found.each_class()] == [1, 2, 1]
     assert found.every_class.view == "classwise"
-    assert Evidence.of(C3, P3, {"kind": "top-label"}).view == "top-label"
+    assert read_rows(C3, P3, {"kind": "top-label"}).view == "top-label"
     with pytest.raises(
         tn.InputError, match="`kind` must be 'confidence' for a walk; got 'classwise'"
     ):
-        Evidence.of(C3, P3, {}).require_one("a walk")
+        read_rows(C3, P3, {}).require_one("a walk")
 
 
 def test_sums_have_no_rows_and_bins_no_single_scores():
-    sums = Evidence.of(tn.tally(Y, A), None, {})
+    sums = read_rows(tn.tally(Y, A), None, {})
     assert (sums.n, sums.rows, sums.cells.size) == (4, None, 4)
     with pytest.raises(tn.InputError, match="This needs whole rows of scores; a Tally has none"):
         _ = sums.matrix
-    bins = Evidence.of(tn.binned(Y, A, bins=4), None, {})
+    bins = read_rows(tn.binned(Y, A, bins=4), None, {})
     assert bins.tally is None
     with pytest.raises(tn.InputError, match="needs every distinct score; bins do not keep them"):
         bins.tally_in()
     without = Binned("binary", (bins_of_rows(read_sample(Y, A), tn.EqualWidth(2), moments=False),))
     with pytest.raises(tn.InputError, match="without second moments"):
-        Evidence.of_sums(without).binned(2)
-    assert "From a sketch" in Evidence.of(tn.sketch(Y, A), None, {}).note
+        Sums.read(without).binned(2)
+    assert "From a sketch" in read_rows(tn.sketch(Y, A), None, {}).note
     with pytest.raises(
         tn.InputError, match="`cluster` needs labels and scores; a Tally holds only sums of rows"
     ):
@@ -208,7 +209,7 @@ def test_bins_may_depend_on_the_number_of_rows():
     p = np.array([0.95, 0.2, 0.15, 0.1, 0.95])
     cells, sample = (
         tn.tally(np.zeros(5, int), p).parts[0],
-        Evidence.of(np.arange(5) % 2, p, {}).sample,
+        read_rows(np.arange(5) % 2, p, {}).sample,
     )
     assert bin_starts(cells, tn.EqualWidth(10)).tolist() == [0, 2, 3]
     assert bin_starts(cells, tn.EqualWidth(1)).tolist() == [0]
@@ -228,17 +229,17 @@ def test_the_warning_of_one_class_is_given_once():
 
 def test_models_must_be_alike_and_errors_name_them():
     with pytest.raises(tn.InputError, match="'a' is a vector and 'b' is a matrix of 3 columns"):
-        Evidence.several(Y, {"a": A, "b": P3[:, :3] * 0 + 1 / 3}, {})
+        read_models(Y, {"a": A, "b": P3[:, :3] * 0 + 1 / 3}, {})
     with pytest.raises(
         tn.InputError, match="'a' is a matrix of 3 columns and 'b' is a matrix of 4 columns"
     ):
-        Evidence.several(Y, {"a": np.full((4, 3), 1 / 3), "b": np.full((4, 4), 1 / 4)}, {})
+        read_models(Y, {"a": np.full((4, 3), 1 / 3), "b": np.full((4, 4), 1 / 4)}, {})
     with pytest.raises(tn.InputError, match=r"^Model 'b': .* one entry per row"):
-        Evidence.several(Y, {"a": A, "b": B[:3]}, {})
+        read_models(Y, {"a": A, "b": B[:3]}, {})
     with pytest.raises(tn.InputError, match=r"^(?!Model).* one entry per row"):
         read(p=B[:3])
     with pytest.raises(tn.InputError, match="must have the labels of every model"):
-        Evidence.several({"a": Y}, {"a": A, "b": B}, {})
+        read_models({"a": Y}, {"a": A, "b": B}, {})
 
 
 def test_some_of_the_rows():

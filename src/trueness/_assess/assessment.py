@@ -26,7 +26,8 @@ from trueness._input.segment_columns import GROUPS
 from trueness._keywords import suggests_keywords
 from trueness._level import check_drawn_level, checked_level
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.evidence import AnySums, Evidence
+from trueness._tally.evidence import AnySums
+from trueness._tally.reading import read_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike, as_rule, blind_to_labels
 from trueness._tally.sketch import Sketch
@@ -486,7 +487,7 @@ def asked_of(
             groups = sums_by_group(y_true, by, crossed, alone=y_prob is None and not rows)
         y_true = y_true.total
         by = None
-    read = Evidence.of(y_true, y_prob, rows, two_columns="keep", cluster=cluster).rounded(unit)
+    read = read_rows(y_true, y_prob, rows, two_columns="keep", cluster=cluster).rounded(unit)
     columns, slice_columns = columns_of(read, y_true, by, crossed, slice_groups, slices_from)
     labels = labels_of(read, y_true, rows) if copied else Labels()
     labels = labels._replace(

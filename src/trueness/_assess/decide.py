@@ -8,7 +8,7 @@ from trueness._assess.makers import MAKERS
 from trueness._assess.rows import ModelRows
 from trueness._input.arguments import Seed, checked_fraction, checked_number, whole_seed
 from trueness._keywords import suggests_keywords
-from trueness._tally.evidence import Evidence
+from trueness._tally.reading import read_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness.errors import InputError, quietly
 from trueness.infer.decision._decide import Mended, decision_of, mended_costs
@@ -144,7 +144,7 @@ def decide(
         demand = f"must be, as `cost_fn`, a number from {1 / _LARGEST:g} to {_LARGEST:g}"
         raise InputError("cost_fp", demand, f"got {cost_fp!r} and {cost_fn!r}")
     level = checked_fraction(level, "level")
-    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
+    evidence = read_rows(y_true, y_prob, rows, kind="confidence", cluster=cluster)
     evidence.require_one("a decision", counted=True)
     evidence.need_rows("A decision needs the rows")
     _ = evidence.sums  # checks every value, and warns

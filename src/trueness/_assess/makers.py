@@ -455,28 +455,18 @@ def joint_levels(problems: Mapping[str, Asked], level: float) -> dict[str, Asked
 def _problems(a: Asked) -> dict[str, ModelRows] | None:
     """The rows of each class or label; None for one problem."""
     evidence = a.view("confidence")
-    problems = {}
-    if evidence.rows is None:
-        sums: Any = evidence.given
-        if len(sums.parts) == 1:
-            return None
-        for name, part in zip(sums.classes or (), sums.parts, strict=True):
-            if part.totals.rows:
-                binary = Evidence.of_sums(type(sums)("binary", (part,)))
-                problems[str(name)] = ModelRows(binary)
-        return problems
-    if evidence.view == "binary":
+    problems = evidence.problems()
+    if problems is None:
         return None
     columns = a.rows.columns
     slice_columns = a.rows.slice_columns
-    if evidence.view != "multilabel":  # the segments of a matrix are those of its top label
+    if not evidence.has_labels:  # the segments of a matrix are those of its top label
         columns = ()
         slice_columns = ()
-    for name, binary in evidence.each_class():
-        problems[str(name)] = ModelRows(
-            replace(binary, notes=()), columns=columns, slice_columns=slice_columns
-        )
-    return problems
+    return {
+        str(name): ModelRows(problem, columns=columns, slice_columns=slice_columns)
+        for name, problem in problems.items()
+    }
 
 
 def _holm_levels(pvalues: Floats, alpha: float) -> list[float]:

@@ -20,8 +20,10 @@ from trueness._tally.evidence import AnySums, Evidence
 from trueness._tally.group_keys import names_of
 from trueness._tally.models import check_names, model_context
 from trueness._tally.multiclass import View
+from trueness._tally.reading import read_models
 from trueness._tally.rules import BinRule, Edges, EqualWidth
 from trueness._tally.sketch import Sketch
+from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Binned, Tally, binary_of_two_classes
 from trueness.errors import DroppedRowsWarning, InputError, collected_warnings, quietly
 from trueness.infer.group._segment_rows import of_groups
@@ -115,7 +117,7 @@ def read_sums(sums: AnySums | Accumulator, rule: BinRule, notes: Iterable[str] =
         raise InputError(
             "y_true", "must hold at least one row", f"this {type(total).__name__} is empty"
         )
-    whole = Evidence.of_sums(total)
+    whole = Sums.read(total)
     notes = [*notes]
     if whole.two_columns:
         notes += whole.notes
@@ -143,7 +145,7 @@ def read_sums(sums: AnySums | Accumulator, rule: BinRule, notes: Iterable[str] =
         weights=quietly(lambda: whole.weights),
         classes=total.classes,
     )
-    evidence = {name: Evidence.of_sums(problem) for name, problem in models.items()}
+    evidence = {name: Sums.read(problem) for name, problem in models.items()}
     return Subject(
         evidence,
         counts,
@@ -203,7 +205,7 @@ def asked_of_rows(
     are_named = len(models) > 1 or isinstance(y_true, Mapping)
     named = models if are_named else {"": next(iter(models.values()))}
     with collected_warnings(DroppedRowsWarning):  # the report counts them
-        passed = Evidence.several(
+        passed = read_models(
             y_true, named, rows, two_columns="keep", cluster=cluster, argument="y_prob"
         )
     rounded = [data.rounded(rounded_to) for data in passed.values()]

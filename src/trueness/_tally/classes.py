@@ -85,6 +85,10 @@ class Matrix(Rows):
             given = Tally("binary", (part,)) if self.cluster is None else None
             yield label, self.as_type(Problem, rows=class_rows, given=given)
 
+    def problems(self) -> dict[Any, Evidence] | None:
+        """Each class or label, to be judged on its own."""
+        return {name: replace(problem, notes=()) for name, problem in self.each_class()}
+
     def in_views(self, views: Iterable[View]) -> dict[str, Evidence]:
         """The same rows in several views, whichever was asked for."""
         return {view: as_view(self, view) for view in views}

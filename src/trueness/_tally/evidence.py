@@ -6,7 +6,7 @@ There are three types: :class:`~trueness._tally.problem.Problem`, one score per 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeVar
@@ -22,14 +22,13 @@ from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows, codes_by_content, warn_few_clusters
 from trueness._tally.events import Events
-from trueness._tally.models import INDEPENDENT
 from trueness._tally.multiclass import View
 from trueness._tally.rows_or_sums import rule_for
 from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass, EqualWidth
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.typing import ArrayLike, Floats, Ints, Kind, RowOptions, WeightType
+from trueness.typing import ArrayLike, Floats, Ints, WeightType
 
 AnySums: TypeAlias = Tally | Binned | Sketch
 Answer = TypeVar("Answer")
@@ -80,56 +79,6 @@ class Evidence(ABC):
         def dropped(self) -> int: ...
         @property
         def weightless(self) -> int: ...
-
-    @staticmethod
-    def of(
-        y_true: Any,
-        y_prob: Any,
-        rows: RowOptions,
-        *,
-        kind: Kind = "classwise",
-        two_columns: TwoColumns = "binary",
-        cluster: ArrayLike | None = INDEPENDENT,
-    ) -> "Evidence":
-        """Read labels and scores, or sums in place of both."""
-        from trueness._tally import reading
-
-        return reading.read(
-            y_true, y_prob, rows, kind=kind, two_columns=two_columns, cluster=cluster
-        )
-
-    @staticmethod
-    def of_sums(
-        sums: Any, *, two_columns: TwoColumns = "binary", weight_type: WeightType = "auto"
-    ) -> "Evidence":
-        """Take sums as they are."""
-        from trueness._tally.sums_of_rows import Sums
-
-        return Sums.read(sums, two_columns=two_columns, weight_type=weight_type)
-
-    @staticmethod
-    def several(
-        y_true: Any,
-        models: Mapping[str, Any],
-        rows: RowOptions,
-        *,
-        kind: Kind = "classwise",
-        two_columns: TwoColumns = "binary",
-        cluster: ArrayLike | None = INDEPENDENT,
-        argument: str = "models",
-    ) -> "dict[str, Evidence]":
-        """Read the rows that several models scored."""
-        from trueness._tally import reading
-
-        return reading.read_several(
-            y_true,
-            models,
-            rows,
-            kind=kind,
-            two_columns=two_columns,
-            cluster=cluster,
-            argument=argument,
-        )
 
     @cached_property
     def _answers(self) -> dict[Any, Any]:
@@ -183,6 +132,10 @@ class Evidence(ABC):
     @abstractmethod
     def each_class(self) -> "Iterator[tuple[Any, Evidence]]":
         """Each class against the rest, or each label, as a binary problem of the same data."""
+
+    @abstractmethod
+    def problems(self) -> "dict[Any, Evidence] | None":
+        """Each class or label that has rows, to be judged on its own; None for one problem."""
 
     @abstractmethod
     def seen_as(self, view: View, two_columns: TwoColumns = "binary") -> "Evidence":
@@ -290,6 +243,11 @@ class Evidence(ABC):
     def has_one_score(self) -> bool:
         """Whether there is one score per row, of one event or of the top label."""
         return self.view in ("binary", "confidence")
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether there are several labels per row, each a binary problem."""
+        return self.view == "multilabel"
 
     @property
     def has_images(self) -> bool:

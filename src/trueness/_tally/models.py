@@ -49,7 +49,7 @@ class SharedRows:
     """What was decided about the rows, in sentences."""
 
 
-def read_models(
+def read_shared_rows(
     y_true: Any,
     models: Mapping[str, Any],
     rows: RowOptions,

@@ -47,6 +47,10 @@ class Problem(Rows):
         """Nothing: there is one class."""
         return iter(())
 
+    def problems(self) -> dict[Any, Evidence] | None:
+        """None: there is one problem."""
+        return None
+
     def seen_as(self, view: View, two_columns: TwoColumns = "binary") -> Evidence:  # noqa: ARG002
         """The same problem, which has one view only."""
         return self

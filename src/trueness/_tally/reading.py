@@ -17,7 +17,7 @@ from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.models import (
     INDEPENDENT,
     model_context,
-    read_models,
+    read_shared_rows,
     warn_guessed_counts,
     weights_in_words,
 )
@@ -32,7 +32,7 @@ from trueness.errors import InputError, TruenessWarning, warn
 from trueness.typing import ArrayLike, Kind, RowOptions
 
 
-def read(
+def read_rows(
     y_true: Any,
     y_prob: Any,
     rows: RowOptions,
@@ -51,7 +51,7 @@ def read(
     """
     if isinstance(y_true, Tally | Binned | Sketch):
         return _read_sums_alone(y_true, y_prob, rows, two_columns, cluster)
-    return read_several(
+    return read_models(
         y_true, {"": y_prob}, rows, kind=kind, two_columns=two_columns, cluster=cluster
     )[""]
 
@@ -76,7 +76,7 @@ def _read_sums_alone(
     return Sums.read(sums, two_columns=two_columns, weight_type=weight_type)
 
 
-def read_several(
+def read_models(
     y_true: Any,
     models: Mapping[str, Any],
     rows: RowOptions,
@@ -97,7 +97,7 @@ def read_several(
         y_true, models = statements
         events = next(iter(y_true.values()))
         cluster = _clusters_beside(events, cluster)
-    shared = read_models(y_true, models, rows, kind, cluster, argument)
+    shared = read_shared_rows(y_true, models, rows, kind, cluster, argument)
     first = next(iter(shared.samples.values()))
     notes = shared.notes
     weight_type = rows.get("weight_type", "auto")
@@ -111,7 +111,7 @@ def read_several(
     if first.p.shape[1:] == (2,) and rows.get("kind") in ("confidence", "top-label"):
         notes += (TOP_OF_TWO_COLUMNS,)
     keeps_columns = two_columns == "keep" or rows.get("kind") not in (None, "classwise")
-    read_rows: dict[str, Evidence] = {}
+    by_name: dict[str, Evidence] = {}
     for name, sample in shared.samples.items():
         with model_context(name):
             _check_values(sample)
@@ -127,10 +127,10 @@ def read_several(
             notes=notes,
         )
         if keeps_columns or sample.p.shape[1:] != (2,):
-            read_rows[name] = model
+            by_name[name] = model
         else:
-            read_rows[name] = second_of_two(model)
-    return read_rows
+            by_name[name] = second_of_two(model)
+    return by_name
 
 
 def _of_type(sample: Sample, kind: Kind, **about: Any) -> Rows:

@@ -123,6 +123,17 @@ class Sums(Evidence):
         for name, part in zip(sums.classes, sums.parts, strict=True):
             yield name, replace(self, given=type(sums)("binary", (part,)))
 
+    def problems(self) -> dict[Any, Evidence] | None:
+        """Each class or label that has rows; None for one problem."""
+        sums: Any = self.given
+        if len(sums.parts) == 1:
+            return None
+        return {
+            name: Sums.read(type(sums)("binary", (part,)))
+            for name, part in zip(sums.classes or (), sums.parts, strict=True)
+            if part.totals.rows
+        }
+
     def seen_as(self, view: View, two_columns: TwoColumns = "binary") -> Evidence:  # noqa: ARG002
         """These sums; of two classes the second, unless they are to be kept."""
         if two_columns == "binary" and self.given.kind == "classwise":

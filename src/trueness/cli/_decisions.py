@@ -334,13 +334,13 @@ def _checked_rule(options: dict[str, Any], policy: dict[str, Any] | None) -> Any
 
 
 def _from_rows(rows: Rows) -> Iterator[Subject]:
-    from trueness._tally.evidence import Evidence
+    from trueness._tally import reading
 
     rows.warn_of_dropped()
     rows.note_importance()
 
     def ask(model: Arguments, part: Rows) -> "tuple[Rows, Evidence]":
-        return part, Evidence.of(
+        return part, reading.read_rows(
             model.y_true, model.y_prob, model.rows, kind="confidence", cluster=part.cluster
         )
 
@@ -354,7 +354,7 @@ def _from_rows(rows: Rows) -> Iterator[Subject]:
 
 def _from_stream(data: Dataset, rule: Any, *, requested: bool) -> Iterator[Subject]:
     """The sums of each model, or those of fine bins if there are too many distinct scores."""
-    from trueness._tally.evidence import Evidence
+    from trueness._tally.sums_of_rows import Sums
 
     lost = (
         f"Rows within 1/{_LATTICE} of each other are taken at their mean score; "
@@ -365,7 +365,7 @@ def _from_stream(data: Dataset, rule: Any, *, requested: bool) -> Iterator[Subje
         sums = total[model.name]
         (tally,) = sums.parts.values()
         warning(*sums.warnings, about=model.name)
-        yield Subject(Group(), model.name, Evidence.of_sums(tally), partial(data.about, model))
+        yield Subject(Group(), model.name, Sums.read(tally), partial(data.about, model))
 
 
 def _fine_bins(rule: Any) -> Any:
@@ -392,7 +392,7 @@ def _tally(rows: Rows, model: Model) -> ModelSums:
 
 
 def _from_sums(total: "tn.Accumulator", *, in_groups: bool) -> Iterator[Subject]:
-    from trueness._tally.evidence import Evidence
+    from trueness._tally.sums_of_rows import Sums
     from trueness._tally.tally import binary_of_two_classes
 
     if in_groups and not total.by:
@@ -413,7 +413,7 @@ def _from_sums(total: "tn.Accumulator", *, in_groups: bool) -> Iterator[Subject]
                 if part.totals.rows
             }
         for name, tally in problems.items():
-            evidence = Evidence.of_sums(tally)
+            evidence = Sums.read(tally)
             yield Subject(group, name, evidence, partial(reword_messages, wording()))
 
 

@@ -13,7 +13,9 @@ from trueness._assess.asked import Asked
 from trueness._assess.makers import MAKERS, draw_together
 from trueness._assess.rows import ModelRows
 from trueness._tally.evidence import Evidence
+from trueness._tally.reading import read_rows
 from trueness._tally.rules import BinRule
+from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Binned
 from trueness._text.numbers import rule_in_words
 from trueness.cli._columns import Choice, Group, Model
@@ -174,7 +176,7 @@ def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Mea
     for model, part in rows.by_model():
         with part.about(model, group=group) as warned:
             arguments = _arguments(part, model, options)
-            evidence = Evidence.of(
+            evidence = read_rows(
                 arguments.y_true,
                 arguments.y_prob,
                 arguments.rows,
@@ -210,10 +212,7 @@ def measure_stream(data: Dataset, options: Options, *, requested: bool) -> Measu
     for model in data.choice.models:
         sums = total[model.name]
         with data.about(model) as warned:
-            views = {
-                kind: Evidence.of_sums(part, two_columns="keep")
-                for kind, part in sums.parts.items()
-            }
+            views = {kind: Sums.read(part, two_columns="keep") for kind, part in sums.parts.items()}
             measured = measure_views(model, views, options, sums.remark)
         results.append(replace(measured, warnings=(*sums.warnings, *warned)))
     binned = any(
@@ -279,7 +278,7 @@ def measure_sums(
             parts[Group.of_sums(total.by, key)] = total.groups[key]
     results = []
     for group, sums in parts.items():
-        evidence = Evidence.of_sums(sums, two_columns="keep")
+        evidence = Sums.read(sums, two_columns="keep")
         views: dict[str, Evidence] = {evidence.view: evidence}
         wanted = options
         if evidence.view != "binary":

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
 from trueness import measure as of
-from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import as_tally
 from trueness._tally.rules import BinRule, EqualMass
+from trueness._tally.sums_of_rows import Sums
 from trueness.errors import InputError
 from trueness.infer.limits._auc import auc_limits
 from trueness.infer.limits._curve_errors import curve_limits
@@ -101,7 +101,7 @@ def _l2(sums: Any, *, k: Any = None, bins: Any = None, smoothness: Any = None) -
 
 def _distance(method: Literal["ks", "kuiper"]) -> Callable[..., float]:
     """The statistic of a test of cumulative sums."""
-    return lambda sums: test_of(Evidence.of_sums(sums), method=method, seed=0).statistic
+    return lambda sums: test_of(Sums.read(sums), method=method, seed=0).statistic
 
 
 def _event_rate(key: str, views: tuple[str, ...], demand: str, remedy: str) -> Callable[..., float]:

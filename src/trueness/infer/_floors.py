@@ -19,6 +19,7 @@ from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_cells, segment_sums
 from trueness._tally.evidence import Evidence
 from trueness._tally.rules import BinRule, Distinct
+from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, quietly
 from trueness.infer._questions import Question, values_of_tallies
@@ -408,7 +409,7 @@ def _means_over_classes(
     """
     class_draws = []
     for part in tally.parts:
-        alone = Evidence.of_sums(Tally("binary", (part,)))
+        alone = Sums.read(Tally("binary", (part,)))
         class_draws.append(floor_draws({"": question}, alone, seed, resamples=resamples)[""])
     fewest = min(draws.size for draws in class_draws)
     factor = tally.class_factor if question.measure.summed else 1

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from trueness._tally.cells import Cells
-from trueness._tally.evidence import Evidence
+from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Tally
 from trueness.errors import quietly
 from trueness.infer._estimate import estimates_of
@@ -64,5 +64,5 @@ def panel_of_answers(
 def panel_values(tally: Tally, names: Sequence[str], curve: FlexibleMethod) -> dict[str, float]:
     """The values of estimates of a panel, without limits, floors and warnings."""
     values_only = partial(estimates_of, limits=False, floor=False, seed=0, curve=curve)
-    estimates = quietly(values_only, names, Evidence.of_sums(tally))
+    estimates = quietly(values_only, names, Sums.read(tally))
     return {name: estimate.value for name, estimate in estimates.items()}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from trueness._input.arguments import checked_word
 from trueness._keywords import suggests_keywords
 from trueness._numerics.averages import power_mean
-from trueness._tally.evidence import Evidence
+from trueness._tally.reading import read_rows
 from trueness.errors import InputError, NoEstimateWarning, warn
 from trueness.measure._proper_scores import brier
 from trueness.measure._val_prob import VAL_PROB, ValProbPreset
@@ -60,7 +60,7 @@ class Preset:
                 raise InputError(
                     name, "must be left out of a preset", f"{self.name!r} takes {self.view}"
                 )
-        evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", two_columns="keep")
+        evidence = read_rows(y_true, y_prob, rows, kind="confidence", two_columns="keep")
         evidence.said.one_class = True  # all right, or all wrong, is an answer here
         scores = evidence.need_rows("A preset needs the rows").p
         if self._matrix is not None and self._matrix != (scores.ndim == 2):

@@ -9,7 +9,7 @@ import numpy as np
 from trueness._input.sample import Sample
 from trueness._numerics.logistic import log_likelihood, logits, recalibration_line
 from trueness._numerics.lowess import lowess
-from trueness._tally.evidence import Evidence
+from trueness._tally.reading import read_rows
 from trueness._tally.row_sums import cells_of_rows
 from trueness.errors import CertainScoresWarning, InputError, warn
 from trueness.measure._proper_scores import area
@@ -68,7 +68,7 @@ class ValProbPreset:
             if rows.get(name) is not None:
                 got = f"{self.name!r} takes {self.view}"
                 raise InputError(name, "must be left out of a preset", got)
-        evidence = Evidence.of(y_true, y_prob, rows)
+        evidence = read_rows(y_true, y_prob, rows)
         if evidence.view != "binary":
             got = f"got {len(evidence.classes or ())} classes"
             raise InputError("y_prob", "must be the probability of an event", got)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from trueness._tally.events import Events
-from trueness._tally.evidence import Evidence
+from trueness._tally.reading import read_rows
 from trueness._text.numbers import level_percent
 from trueness.errors import InputError
 from trueness.plot import _canvas as canvas
@@ -207,7 +207,7 @@ class LevelHistogramDisplay(canvas.Display):
         from trueness._level import checked_level
         from trueness.infer.limits._coverage import level_histogram_of
 
-        evidence = Evidence.of(events, None, {}, cluster=cluster)
+        evidence = read_rows(events, None, {}, cluster=cluster)
         return cls(level_histogram_of(evidence, checked_level(level)))._drawn(ax)
 
     def plot(self, ax: Any = None) -> Self:

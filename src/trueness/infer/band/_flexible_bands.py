@@ -14,7 +14,7 @@ from trueness._numerics.roots import bracketed_root
 from trueness._numerics.students_t import t_quantile
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows
-from trueness._tally.evidence import Evidence
+from trueness._tally.reading import read_rows
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.measure._flexible_curve import (
@@ -52,7 +52,7 @@ def flexible_band(
     checked_word(band, "band", _BANDS)
     level = checked_fraction(level, "level")
     places = None if at is None else checked_places(at)
-    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
+    evidence = read_rows(y_true, y_prob, rows, kind="confidence", cluster=cluster)
     evidence.require_one("the band of a matrix")
     clustered = evidence.in_clusters
     cells = evidence.cells if clustered is None else clustered.cells

@@ -11,6 +11,7 @@ from trueness._input.arguments import checked_fraction
 from trueness._tally.binned_scores import bin_starts
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
+from trueness._tally.reading import read_rows
 from trueness._tally.rules import EqualMass
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally
@@ -33,7 +34,7 @@ def monotone_band(
 ) -> MonotoneBand:
     """The band of any rising curve; see :func:`trueness.curve_band`."""
     level = checked_fraction(level, "level")
-    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence")
+    evidence = read_rows(y_true, y_prob, rows, kind="confidence")
     band = band_runs(evidence).band(level)
     return replace(band, assumptions=f"{band.assumptions} {evidence.note}".rstrip())
 

@@ -20,8 +20,8 @@ from trueness._numerics.smooth import KernelMeans, reflected_kernel
 from trueness._numerics.streams import stream
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_runs
-from trueness._tally.evidence import Evidence
 from trueness._tally.multiclass import EACH_ROW
+from trueness._tally.reading import read_rows
 from trueness._tally.rules import BinRule, BinsLike, Isotonic, as_rule, blind_to_labels
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
@@ -65,7 +65,7 @@ def reliability_bands(
     level = checked_fraction(level, "level")
     checked_word(band, "band", _BANDS)
     rule = blind_to_labels(as_rule(bins))
-    evidence = Evidence.of(y_true, y_prob, rows, two_columns="keep")
+    evidence = read_rows(y_true, y_prob, rows, two_columns="keep")
     tally = evidence.tally_in(rule) if band.endswith("consistency") else None
     binned = evidence.binned(rule, moments=False) if tally is None else tally.coarsen(rule)
     levels = [level] * len(binned.parts)

@@ -29,6 +29,7 @@ from trueness._tally.binned_scores import bin_numbers, default_rule
 from trueness._tally.events import Events
 from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.models import model_context
+from trueness._tally.reading import read_models
 from trueness._tally.row_sums import bins_of_rows, cells_of_rows
 from trueness._tally.rows_or_sums import row_options, warn_few_rows
 from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_to_labels
@@ -242,9 +243,7 @@ def compare(
     report = reporter(progress)
     keep: TwoColumns = "keep" if callable(measure) or entry.key == "accuracy" else "binary"
     named = _named_models(dict.fromkeys(y_true) if _are_events(y_true, models) else models)
-    evidence = Evidence.several(
-        y_true, named, rows, kind=entry.view, two_columns=keep, cluster=cluster
-    )
+    evidence = read_models(y_true, named, rows, kind=entry.view, two_columns=keep, cluster=cluster)
     return compare_of(
         evidence,
         measure,

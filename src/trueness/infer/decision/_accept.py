@@ -17,6 +17,7 @@ from trueness._keywords import suggests_keywords
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.clusters import cluster_codes, cluster_column, distinct_clusters
 from trueness._tally.evidence import Evidence
+from trueness._tally.reading import read_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -187,11 +188,11 @@ def accept_threshold(
         answers = _read_answers(correct, confidence, judge, unit, cluster, dict(rows))
         if judge is not None:
             return _with_judge(answers, goal, level, word)
-        evidence = Evidence.of(answers.right, answers.confidence, {}, cluster=answers.cluster)
+        evidence = read_rows(answers.right, answers.confidence, {}, cluster=answers.cluster)
         evidence.said.one_class = True
         return replace(threshold_of(evidence, goal, level, word), noun=answers.noun)
     try:
-        evidence = Evidence.of(correct, confidence, rows, kind="confidence", cluster=cluster)
+        evidence = read_rows(correct, confidence, rows, kind="confidence", cluster=cluster)
         evidence.require_one("a threshold", counted=True)
         evidence.said.one_class = True  # all right, or all wrong, is an answer here
         return threshold_of(evidence, goal, level, word)

@@ -21,6 +21,7 @@ from trueness._keywords import suggests_keywords
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.streams import stream
 from trueness._tally.evidence import Evidence
+from trueness._tally.reading import read_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -400,7 +401,7 @@ def decision_certificate(
     )
     level = checked_fraction(level, "level")
     checked_word(method, "method", ("normal", "bernstein"))
-    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
+    evidence = read_rows(y_true, y_prob, rows, kind="confidence", cluster=cluster)
     evidence.require_one("a certificate")
     evidence.said.one_class = True  # all right, or all wrong, is an answer here
     return certificate_of(evidence, level, method)

@@ -16,6 +16,7 @@ from trueness._numerics.students_t import t_quantile
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
+from trueness._tally.reading import read_models, read_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -174,9 +175,9 @@ def models_by_name(
     `counted` names a question that needs one score per row and whole weights.
     """
     if isinstance(y_true, Tally | Sketch | Binned) or not isinstance(y_prob, Mapping):
-        models = {"": Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)}
+        models = {"": read_rows(y_true, y_prob, rows, kind="confidence", cluster=cluster)}
     elif y_prob:
-        models = Evidence.several(
+        models = read_models(
             y_true, y_prob, rows, kind="confidence", cluster=cluster, argument="y_prob"
         )
     else:

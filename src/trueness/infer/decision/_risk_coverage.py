@@ -15,6 +15,7 @@ from trueness._keywords import suggests_keywords
 from trueness._numerics.clustered import cluster_sums
 from trueness._tally.clusters import cluster_codes, cluster_column
 from trueness._tally.evidence import Evidence
+from trueness._tally.reading import read_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally
@@ -369,9 +370,9 @@ def _with_judge(
         names = cluster_column(y_true, cluster, human.size)
         codes = cluster_codes(names, np.arange(human.size))[labelled]
     y = human[labelled]
-    of_humans = Evidence.of(y, p[labelled], {}, kind="confidence", cluster=codes)
-    of_judge = Evidence.of(labels[labelled], p[labelled], {}, kind="confidence", cluster=codes)
-    of_all = Evidence.of(labels, p, {}, kind="confidence")
+    of_humans = read_rows(y, p[labelled], {}, kind="confidence", cluster=codes)
+    of_judge = read_rows(labels[labelled], p[labelled], {}, kind="confidence", cluster=codes)
+    of_all = read_rows(labels, p, {}, kind="confidence")
     human_curve = _Curve.of(of_humans, pairs)
     alone = _risk_of_curve(human_curve, of_humans, level, pairs)
     assert isinstance(alone.aurc, Estimate)

@@ -8,7 +8,7 @@ import numpy as np
 
 from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
-from trueness._tally.evidence import Evidence
+from trueness._tally.reading import read_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
@@ -149,7 +149,7 @@ def prior_shift(
         ignore_index,
     )
     level = checked_level(level)
-    evidence = Evidence.of(y_true, y_prob, rows, cluster=cluster)
+    evidence = read_rows(y_true, y_prob, rows, cluster=cluster)
     if evidence.view != "binary":
         demand = "must be the probability of one class, or have two columns"
         got = "a matrix has a weight per class"

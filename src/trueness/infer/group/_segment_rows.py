@@ -16,8 +16,10 @@ from trueness._input.segment_columns import MISSING, SegmentColumn, with_crossin
 from trueness._numerics.logistic import recalibration_line, recalibration_shift
 from trueness._tally.clusters import mix_bits, rank_by_sum, sums_by_code, warn_few_clusters
 from trueness._tally.evidence import Evidence
+from trueness._tally.reading import read_rows
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.sketch import Sketch
+from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.infer.null._redrawn_labels import moved_scores
@@ -288,7 +290,7 @@ def _values_by_content(column: SegmentColumn, labels: NDArray[np.uint64]) -> Seg
 
 def event_rows(y_true: Any, y_prob: Any, rows: RowOptions) -> Evidence:
     """Rows or sums of the probability of one event; several classes are refused."""
-    evidence = Evidence.of(y_true, y_prob, rows)
+    evidence = read_rows(y_true, y_prob, rows)
     if evidence.view != "binary":
         demand = "must be the probability of an event, or have two columns"
         got = f"got {len(evidence.classes or ())} classes"
@@ -419,7 +421,7 @@ def _cells_of_group(sums: Tally | Sketch | Binned) -> _GroupCells:
         raise InputError(
             "y_true", "must be sums of independent rows", got, remedy="Pass rows with `cluster`."
         )
-    (part,) = Evidence.of_sums(sums).cells_at_means
+    (part,) = Sums.read(sums).cells_at_means
     filled = part.count > 0
     rows = np.asarray(part.count[filled])
     weight = np.asarray(part.weight[filled])

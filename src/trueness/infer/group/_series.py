@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,10 +17,12 @@ from trueness._progress import Progress, reporter
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.cells import Cells
 from trueness._tally.events import Events
-from trueness._tally.evidence import Evidence
+from trueness._tally.evidence import AnySums
+from trueness._tally.reading import read_rows
 from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule, BinsLike, Edges, as_rule
 from trueness._tally.sketch import Sketch
+from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, collected_warnings, quietly
 from trueness.infer._floors import floor_of, gap_draws
@@ -32,7 +34,6 @@ from trueness.measure import calibration_slope, ece, observed_expected
 from trueness.results import Change, Series
 from trueness.typing import ArrayLike, Floats, Ints
 
-Sums: TypeAlias = Tally | Sketch | Binned
 _DRAWS = 999
 # Draws for a change, times classes, if the level needs many.
 _CHANGE_DRAWS = 1_000_000
@@ -54,7 +55,7 @@ _BINS = (
 
 @suggests_keywords
 def calibration_series(
-    sums: Mapping[str, Sums | Accumulator] | ArrayLike,
+    sums: Mapping[str, AnySums | Accumulator] | ArrayLike,
     y_prob: ArrayLike | None = None,
     *,
     by: ArrayLike | None = None,
@@ -203,7 +204,7 @@ def _by_day(y_true: Any, y_prob: Any, by: Any) -> dict[str, Tally]:
     for name, value in (("y_prob", y_prob), ("by", by)):
         if value is None and not (name == "y_prob" and isinstance(y_true, Events)):
             raise InputError(name, "must be given beside labels", "got None")
-    evidence = Evidence.of(y_true, y_prob, {}, kind="confidence")
+    evidence = read_rows(y_true, y_prob, {}, kind="confidence")
     evidence.require_one("a series")
     (column, *more) = evidence.columns(by, y_true, whole="names")
     if more or column.note or MISSING in column.values:
@@ -225,11 +226,11 @@ def _by_day(y_true: Any, y_prob: Any, by: Any) -> dict[str, Tally]:
     return days
 
 
-def _days(sums: Any) -> dict[str, Sums | None]:
+def _days(sums: Any) -> dict[str, AnySums | None]:
     """The sums of each day; None for a day without rows."""
     if not isinstance(sums, Mapping):
         raise InputError("sums", "must be a dict of names and sums", f"got {type(sums).__name__}")
-    days: dict[str, Sums | None] = {}
+    days: dict[str, AnySums | None] = {}
     for name, sums_of_day in sums.items():
         if isinstance(name, tuple):
             remedy = "Make a series for each model, or join the parts to one name."
@@ -296,7 +297,7 @@ class _Line(NamedTuple):
     pvalue: float = math.nan
 
 
-def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -> _Line:
+def _line(sums: AnySums, tests: "_Tests", name: str, rule: BinRule, level: float) -> _Line:
     """The numbers of one day."""
     tally = tests.tallies[name]
     # Over all classes for sums per class.
@@ -309,12 +310,12 @@ def _line(sums: Sums, tests: "_Tests", name: str, rule: BinRule, level: float) -
         floor, floor_high = _floor(tally, rule, level, tests.seed)
         line = line._replace(floor=floor, floor_high=floor_high)
         with suppress(InputError):  # one row, or several classes
-            evidence = Evidence.of_sums(sums, two_columns="keep")
+            evidence = Sums.read(sums, two_columns="keep")
             limits = ece_limits_of(evidence, bins=rule, level=(1 + level) / 2, seed=tests.seed)
             line = line._replace(ece_low=limits.low, ece_high=limits.high)
         with suppress(InputError):  # too few rows, or weights that a tally does not know one by one
             if not isinstance(sums, Binned) and len(tally.parts) == 1:
-                error = interval_of(Evidence.of_sums(tally), level=level, seed=tests.seed)
+                error = interval_of(Sums.read(tally), level=level, seed=tests.seed)
                 line = line._replace(
                     error=error.estimate,
                     error_low=error.low,
@@ -335,7 +336,7 @@ def _floor(tally: Tally, rule: BinRule, level: float, seed: int) -> tuple[float,
     else:
         apart = [tally]
     gaps = Gaps(rule, 1.0, 1)
-    floors = [floor_of(gap_draws(Evidence.of_sums(part), gaps, seed), level) for part in apart]
+    floors = [floor_of(gap_draws(Sums.read(part), gaps, seed), level) for part in apart]
     mean = float(np.mean([floor.mean for floor in floors]))
     high = float(np.mean([floor.high for floor in floors]))
     return mean, high
@@ -360,7 +361,7 @@ class _Tests:
         else:
             test = partial(test_of, seed=self.seed, resamples=draws)
         problems = [Tally("binary", (cells,)) for cells in _filled(tally)]
-        pvalues = [quietly(test, Evidence.of_sums(problem)).pvalue for problem in problems]
+        pvalues = [quietly(test, Sums.read(problem)).pvalue for problem in problems]
         return float(min(1.0, len(pvalues) * min(pvalues)))
 
     def refined(self, pvalues: Floats, alpha: float) -> Floats:
@@ -387,7 +388,7 @@ def _filled(tally: Tally) -> list[Cells]:
 
 
 def _change(
-    days: Mapping[str, Sums], place: Ints, tests: _Tests, rule: BinRule, level: float
+    days: Mapping[str, AnySums], place: Ints, tests: _Tests, rule: BinRule, level: float
 ) -> tuple[Change | None, float]:
     """The change, if it is significant, and its p-value.
 

@@ -29,6 +29,7 @@ from trueness._tally.rules import (
     as_rule,
     blind_to_labels,
 )
+from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, quietly
 from trueness.infer.interval._ece_interval import interval_of
@@ -511,7 +512,7 @@ def _l2_limits(
         if buckets is not None:
             bins = Edges(part.edges)
             buckets = buckets.map(lambda bucket: bucket.at_means())
-        data = Evidence.of_sums(Tally("binary", (part.at_means(),), None, buckets))
+        data = Sums.read(Tally("binary", (part.at_means(),), None, buckets))
     interval = quietly(
         interval_of,
         data,

@@ -20,6 +20,7 @@ from trueness._level import Level, checked_level
 from trueness._numerics.clustered import squared_sums
 from trueness._tally.binned_scores import bin_numbers
 from trueness._tally.evidence import Evidence
+from trueness._tally.reading import read_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike, EqualMass, as_rule, blind_to_labels
 from trueness.errors import InputError, SelectedRowsWarning, warn
@@ -356,7 +357,7 @@ def _evidence(
     A matrix of scores is refused. Labels that are all equal are not: the limits are valid.
     """
     try:
-        evidence = Evidence.of(labels, y_prob, rows, cluster=cluster)
+        evidence = read_rows(labels, y_prob, rows, cluster=cluster)
         if evidence.view != "binary":
             got = f"got {evidence.view} scores"
             raise InputError("y_prob", "must be a vector of probabilities", got)

@@ -25,8 +25,8 @@ from trueness._numerics.roots import bracketed_root
 from trueness._numerics.streams import stream
 from trueness._numerics.students_t import t_over_normal
 from trueness._tally.cells import Cells
-from trueness._tally.evidence import Evidence
 from trueness._tally.rows_or_sums import tally
+from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Tally
 from trueness.errors import InputError, collected_warnings, quietly
 from trueness.infer.band._monotone_band import BandRuns
@@ -526,4 +526,4 @@ def _keeps(cells: Cells, criterion: Accepted, within: float, alpha: float) -> bo
         return upper_limit(DefaultParts.of_cells(cells))(alpha) <= within**2
     if criterion == "band":
         return BandRuns(cells).share_within(within, alpha) >= SHARE - 1e-12
-    return bin_gaps(Evidence.of_sums(Tally("binary", (cells,))), 10).high(alpha) <= within
+    return bin_gaps(Sums.read(Tally("binary", (cells,))), 10).high(alpha) <= within

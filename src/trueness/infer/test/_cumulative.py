@@ -15,7 +15,7 @@ from trueness._keywords import suggests_keywords
 from trueness._numerics.brownian import largest_distance_sf, range_sf
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.cells import Cells
-from trueness._tally.evidence import Evidence
+from trueness._tally.reading import read_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
@@ -211,7 +211,7 @@ def cumulative_walk(
         ignore_index,
     )
     level = checked_fraction(level, "level")
-    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence")
+    evidence = read_rows(y_true, y_prob, rows, kind="confidence")
     evidence.require_one("the walk of a matrix")
     return replace(walk_of_cells(evidence.cells, level), note=evidence.note)
 

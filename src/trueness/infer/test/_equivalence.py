@@ -14,9 +14,11 @@ from trueness._input.arguments import (
 from trueness._keywords import suggests_keywords
 from trueness._tally.cells import pool_cells
 from trueness._tally.evidence import Evidence
+from trueness._tally.reading import read_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike
 from trueness._tally.sketch import Sketch
+from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import FewRowsWarning, InputError, OwnRowsWarning, collected_warnings, warn
 from trueness.infer.band._monotone_band import band_runs
@@ -216,7 +218,7 @@ def equivalence_test(
         ignore_index,
     )
     seed = whole_seed(seed)
-    evidence = Evidence.of(y_true, y_prob, rows, kind="confidence", cluster=cluster)
+    evidence = read_rows(y_true, y_prob, rows, kind="confidence", cluster=cluster)
     within = checked_number(
         within, "within", "above 0 and at most 1", low=0, high=math.nextafter(1, 2)
     )
@@ -394,7 +396,7 @@ def omnibus_of(evidence: Evidence, seed: int) -> Significance | None:
             plain = not evidence.dependent and not evidence.importance
             if plain and cells.whole and not contradictions(cells):
                 pooled = Tally(evidence.view, (pool_cells(cells),), evidence.classes)
-                evidence = Evidence.of_sums(pooled)
+                evidence = Sums.read(pooled)
             return test_of(evidence, seed=seed)
         except InputError:
             return None

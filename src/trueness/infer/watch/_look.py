@@ -13,11 +13,13 @@ from trueness._input.segment_columns import crossing
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import cluster_codes, cluster_column
 from trueness._tally.events import Events, clusters_of
-from trueness._tally.evidence import Evidence, counts_needed
+from trueness._tally.evidence import counts_needed
 from trueness._tally.group_keys import group_text, names_of
 from trueness._tally.models import INDEPENDENT
+from trueness._tally.reading import read_rows
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.sketch import Sketch
+from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.infer.watch._process import Look
@@ -83,7 +85,7 @@ def read_look(
                 f"a {type(data).__name__} has none",
                 remedy="Pass a dict of sums.",
             )
-        Evidence.of(data, y_prob, rows, cluster=cluster)  # refuses the arguments of rows
+        read_rows(data, y_prob, rows, cluster=cluster)  # refuses the arguments of rows
         share = min(share, 1 / _largest(data))
         cells = _cells(data)
         return _piece(cells, 0, _Names(), eps, (share, share), isinstance(data, Binned))
@@ -145,7 +147,7 @@ def _read_rows(
 ) -> Piece:
     """Read rows, perhaps with columns that name segments."""
     beside = None if isinstance(data, Events) else INDEPENDENT
-    evidence = Evidence.of(data, y_prob, rows, kind="confidence", cluster=beside)
+    evidence = read_rows(data, y_prob, rows, kind="confidence", cluster=beside)
     evidence.require_one("a watch")
     if not evidence.whole and not isinstance(data, Events):
         raise counts_needed(evidence.weight_type)
@@ -282,7 +284,7 @@ def _cells(sums: Any) -> Floats:
             f"got {type(sums).__name__}",
             remedy=remedy,
         )
-    evidence = Evidence.of_sums(sums)
+    evidence = Sums.read(sums)
     evidence.said.one_class = True  # small looks are expected
     evidence.require_one("a watch")
     (part,) = evidence.cells_at_means

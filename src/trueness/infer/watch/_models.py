@@ -11,6 +11,7 @@ from trueness._keywords import suggests_keywords
 from trueness._numerics.clustered import cluster_sums
 from trueness._tally.evidence import Evidence
 from trueness._tally.models import model_context
+from trueness._tally.reading import read_models
 from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness.errors import InputError, OneClassWarning, collected_warnings
@@ -204,7 +205,7 @@ class ModelWatch:
         place = checked_position(position, self.position)
         names = self.models or names
         with collected_warnings(OneClassWarning):  # a look may have one class
-            evidence = Evidence.several(
+            evidence = read_models(
                 y_true, scores, rows, kind="confidence", two_columns="binary", cluster=cluster
             )
             for model in evidence:
