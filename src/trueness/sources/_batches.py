@@ -166,6 +166,11 @@ _READ_AS_THEY_ARE = ("Int8", "UInt8", "Int32", "Int64", *FLOATS)
 
 
 def _as_the_passes_read(y: Any, label: str, *, binary: bool) -> Any:
+    """A column of labels in the type that the sums of rows read.
+
+    Class codes are whole numbers. Labels of one event may be booleans or any numbers; booleans
+    become 0 and 1.
+    """
     if label == "Boolean":
         y = y.cast(nw.UInt8)
     if not binary:
@@ -176,6 +181,10 @@ def _as_the_passes_read(y: Any, label: str, *, binary: bool) -> Any:
 
 
 def _batches(selected: Any, rule: Rule) -> Iterator[Any]:
+    """The selected rows as frames of a bounded number of rows, in any order.
+
+    Polars hands out its own batches; other libraries are read through Arrow.
+    """
     native = selected.to_native()
     if selected.implementation.is_polars():
         options = {"chunk_size": _BATCH_ROWS, "maintain_order": False, "engine": "streaming"}

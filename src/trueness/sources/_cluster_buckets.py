@@ -65,6 +65,7 @@ def _with_column(frame: Any, name: str, new: str, hashed: Hashed, buckets: int) 
 
 
 def _polars_buckets(frame: Any, name: str, hashed: Hashed) -> Any:
+    """The bucket of each value of the column `name`, as a Polars expression."""
     import polars as pl
 
     # By its place: Polars would take a name such as ^p$ for a pattern.
@@ -77,6 +78,10 @@ def _polars_buckets(frame: Any, name: str, hashed: Hashed) -> Any:
 
 
 def _ibis_buckets(names: Any, buckets: int) -> Any:
+    """The bucket of each name, computed in the database.
+
+    It is the first byte of the MD5 digest, modulo the number of buckets.
+    """
     import ibis
 
     @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]  # Ibis has no types

@@ -70,6 +70,10 @@ def inner_suffix(path: str | Path) -> str:
 def open_tables(
     paths: Sequence[str], separator: str | None = None, decimal: str = ".", form: str | None = None
 ) -> Iterator[Table]:
+    """Files as one table, whose rows follow each other; a single file is its own table.
+
+    Files whose columns differ are refused. They are closed when the caller is done.
+    """
     with ExitStack() as stack:
         tables = [open_table(path, stack, separator, decimal, form) for path in paths]
         first = tables[0]
@@ -232,6 +236,11 @@ def _temporary(stack: ExitStack) -> Path:
 
 
 def _first_bytes(path: Path, name: str) -> bytes:
+    """The beginning of a file, unpacked.
+
+    It has 4,096 bytes, or 100 lines where only Polars can unpack the file.
+    Files that are missing, empty or damaged are refused.
+    """
     try:
         with path.open("rb") as file:
             start = file.read(4096)

@@ -159,6 +159,10 @@ def _are_numbers(series: Any) -> bool:
 
 
 def _scan_files(paths: list[str], question: Question, engine: PathEngine, stack: ExitStack) -> Any:
+    """A lazy frame of files, by Polars or DuckDB.
+
+    DuckDB reads Parquet, or CSV; files of other formats are refused there.
+    """
     files = list(expand_paths(paths, folders=True))
     if _library(engine) == "polars":
         _need_polars()
@@ -193,6 +197,7 @@ def _kinds(question: Question) -> dict[str, str]:
 
 
 def _library(engine: PathEngine) -> str:
+    """The name of the library that reads paths; an error if it is not installed."""
     names = ("polars", "duckdb") if engine == "auto" else (engine,)
     for name in filter(find_spec, names):
         return name
@@ -212,6 +217,10 @@ def _check_names(names_of: dict[str, Any], question: Question) -> None:
 
 
 def _polars_remote(files: list[str], question: Question) -> Any:
+    """A lazy frame of files at addresses, in the format that the first name ends with.
+
+    Scores and weights of text files are read as numbers, groups as text.
+    """
     import polars as pl
 
     suffix = inner_suffix(files[0])
@@ -275,6 +284,11 @@ def _duckdb(files: list[str]) -> tuple[Any, list[str]]:
 
 
 def _duckdb_parquet(files: list[str], question: Question) -> Any:
+    """A relation of Parquet files, whose columns are matched by name.
+
+    Columns are checked before files are read, unless these lie at addresses. A group that is part
+    of a path (`region=007`) is text.
+    """
     connection, paths = _duckdb(files)
     if not any("://" in file for file in files):
         names: dict[str, list[str]] = {}
@@ -305,6 +319,11 @@ def _sql_text(text: str) -> str:
 
 
 def _duckdb_text(files: list[str], question: Question) -> Any:
+    """A relation of CSV files, whose columns are matched by name.
+
+    Repeated and missing columns are refused. Labels of which DuckDB would make booleans, such as
+    yes and no, are read as text instead.
+    """
     connection, paths = _duckdb(files)
     separator = SEPARATORS.get(inner_suffix(files[0]), ",")
     names = {}

@@ -324,6 +324,10 @@ def bins_from_pieces(fine: FineCells, cells: Cells, rule: EqualMass | Edges) -> 
 
 
 def _pieces(fine: FineCells, cells: Cells, cut: Ints) -> _Pieces:
+    """Fine cells and distinct scores, in the order of their scores.
+
+    Cells numbered in `cut` are replaced by the scores in them; all other cells stay whole.
+    """
     is_whole = ~np.isin(fine.cell, cut)
     cell_of_score = np.floor(cells.score * FINE_GRID.n).astype(np.int64)
     is_separate = np.isin(np.minimum(cell_of_score, FINE_GRID.n - 1), cut)

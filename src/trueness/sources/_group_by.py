@@ -184,6 +184,12 @@ def _weighted_sums(
     ends: tuple[str, ...],
     more: tuple[str, ...] = (),
 ) -> Any:
+    """The sums of `terms` by `keys`, each split into whole numbers that an engine adds exactly.
+
+    A term is multiplied by a power of 2, its whole part is kept as a column and the rest is split
+    again, as often as the term needs. `ends` are columns whose least and largest values are kept,
+    `more` further columns to add.
+    """
     for level in range(max(_TERMS[term] for term in terms)):
         deep = [term for term in terms if _TERMS[term] > level]
         scale = _UP if level == 0 else _DOWN

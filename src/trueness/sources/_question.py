@@ -44,6 +44,7 @@ class Question(NamedTuple):
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
+        """The names of the columns for each part of the question; empty where it has none."""
         weight = () if self.weight is None else (self.weight,)
         cluster = () if self.cluster is None else (self.cluster,)
         return {
@@ -74,6 +75,11 @@ def check_question(
     cluster: Any = None,
     buckets: Any = 64,
 ) -> Question:
+    """The question that the arguments of a scan ask.
+
+    `prob` is one column for one event, or a column for each class. Arguments that do not fit
+    together are refused.
+    """
     checked_word(missing, "missing", ("raise", "drop"))
     binary = isinstance(prob, str)
     scores = (prob,) if binary else _names(prob, "prob")
@@ -110,6 +116,11 @@ def check_question(
 
 
 def _checked_view(kind: Kind | None, scores: tuple[str, ...], *, binary: bool) -> View:
+    """How the scores are read: 'binary' for one column, else the view of all classes.
+
+    A single column in a list, `kind='multilabel'`, and the view of a matrix with one column are
+    errors.
+    """
     if not binary and len(scores) < 2:
         demand = "as a list needs a column per class, at least 2"
         raise InputError("prob", demand, f"got {list(scores)!r}")
@@ -138,6 +149,7 @@ def _columns_of_groups(by: Any) -> tuple[str, ...]:
 
 
 def check_bins(bins: BinsLike | Literal["sketch"] | None) -> Rule:
+    """The bin rule: 'sketch' stays as it is, and None stands for a bin for each distinct score."""
     if not isinstance(bins, str):
         if bins is None:
             return Distinct()
@@ -181,6 +193,7 @@ def _names(value: Any, argument: str) -> tuple[str, ...]:
 
 
 def _class_order(labels: Any, n_scores: int, pos_label: Any) -> tuple[Any, ...]:
+    """The labels in the order of the columns of scores; of one column, the other label first."""
     if n_scores == 1:
         return tuple(two_classes(labels, pos_label))
     order = checked_order(labels)

@@ -163,6 +163,7 @@ def _categories(frame: Any, dtype: Any, name: str) -> Categories | None:
 
 
 def _as_label(column: Any, dtype: Any, name: str) -> Any:
+    """The column of labels as numbers or strings; an error for other types."""
     if _is_number(dtype):
         return _as_float(column, dtype)
     if _is_text(dtype):
@@ -187,6 +188,11 @@ def _is_text(dtype: Any) -> bool:
 def _label_order(
     raw: Any, question: Question, dtype: str, categories: Categories | None
 ) -> tuple[Any, ...]:
+    """The values of the labels: the other and the event, or one for each column of scores.
+
+    `labels` decides if it was passed, then the order of categories, then `pos_label`, and else the
+    values themselves: 0 and 1, codes of classes, or the names of the columns.
+    """
     text = _is_text(dtype)
     _check_named_labels(question, dtype)
     if question.labels is not None:
@@ -226,6 +232,11 @@ def _are_two_in_order(categories: Categories | None) -> TypeGuard[Categories]:
 
 
 def _two_labels(raw: Any, question: Question, text: bool) -> tuple[Any, ...]:
+    """The other label and the event, when no order was stated.
+
+    Without `pos_label` labels are 0 and 1; strings are then refused. With it, all other labels must
+    be equal; if no row has another one, a value is made up that no row has.
+    """
     if question.pos_label is None:
         if not text:
             return (0, 1)
@@ -421,6 +432,7 @@ def _refuse_missing(counts: dict[str, int], question: Question) -> None:
 
 
 def _refuse_outside(flagged: Any, counts: dict[str, int], question: Question) -> None:
+    """Raise because scores lie outside [0, 1]: how many, and the most extreme of them."""
     low, high = ends_of(flagged, "outside", "low", "high")
     ends = []
     if low < 0:
@@ -514,6 +526,7 @@ def _which(names: tuple[str, ...]) -> str:
 
 
 def _refuse_labels(counts: dict[str, int], question: Question) -> None:
+    """Raise because labels are not among those that were named, or are no codes of classes."""
     remedy = ""
     if question.labels is not None or question.pos_label is not None:
         named = ", ".join(map(repr, question.labels or ()))

@@ -344,6 +344,11 @@ class GroupSums(dict[Hashable, Sums]):
 def _sums_by_group(
     source: Any, question: Question, bins: Any, engine: PathEngine
 ) -> dict[Group, Any]:
+    """The sums of each group, by the first of three ways that the source allows.
+
+    A frame in memory without groups is summed at once; engines that hand out batches are summed
+    batch by batch; others are asked by a group-by, with a column of buckets if there are clusters.
+    """
     rule = check_bins(bins)
     if question.cluster is not None:
         _refuse_moving_edges(rule)
@@ -383,6 +388,7 @@ def _engine_errors(source: Any) -> Iterator[None]:
 
 
 def _source_in_words(source: Any) -> str:
+    """A source as messages name it: its first path, or the type of an object in memory."""
     sources = list(source) if isinstance(source, list | tuple) and source else [source]
     if not isinstance(sources[0], str | os.PathLike):
         return f"({type(source).__name__})"
@@ -469,6 +475,10 @@ def _summed(rule: Rule) -> Any:
 
 
 def _sketch_groups(rows: Rows) -> dict[Group, Any]:
+    """The sketch of each group.
+
+    Groups whose weights turn out to be whole numbers are asked again, for exact sums.
+    """
     numbers, groups = _answer(queries.grid_query(rows), rows)
     if rows.weighted and gather.fit_in_integers(numbers):
         # Whether weights are whole numbers, so that their sums are exact, is known only now.

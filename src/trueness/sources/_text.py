@@ -84,6 +84,11 @@ class TextFile(PolarsTable):
         ]
 
     def _cast(self, column: str, counts: Mapping[str, Any]) -> Any:
+        """The text of a column as numbers, labels or lists, in a Polars expression.
+
+        `column` is its kind and its name; `counts` says which of its values are no numbers: those
+        are refused.
+        """
         pl = self._polars
         kind, _, name = column.partition(" ")
         wrong = counts.get(f"wrong {column}")
@@ -325,6 +330,10 @@ class JsonReader:
         self._end = False
 
     def _more(self, size: int = _CHUNK) -> None:
+        """Read further text from the file, and drop what was read before the current place.
+
+        Bytes that are not UTF-8 are refused.
+        """
         data = self._file.read(size)
         try:
             more = self._letters.decode(data, final=not data)
@@ -358,6 +367,11 @@ class JsonReader:
         return character
 
     def _value(self, where: str) -> Any:
+        """The next value of the JSON text; `where` names it in messages.
+
+        Text is read from the file until the value is complete. Values that are broken, or nested
+        too deeply, are refused.
+        """
         self._peek()
         size = _CHUNK
         while True:
@@ -404,6 +418,10 @@ class JsonReader:
             yield from self._records_within(list(path))
 
     def _records_within(self, path: list[str]) -> Iterator[Any]:
+        """The records at a path of member names: elements of an array, or a single value.
+
+        An empty path stands for the value at the current place.
+        """
         first = self._peek()
         if not path and first == "[":
             yield from (element for _, element in self.items())
@@ -415,6 +433,7 @@ class JsonReader:
             self._refuse(f"an object with {path[0]!r} expected")
 
     def _records_of_member(self, wanted: str, path: list[str]) -> Iterator[Any]:
+        """The records at the rest of a path, within the member `wanted` of the next object."""
         self._take("{")
         if self._peek() == "}":
             self._take("}")
