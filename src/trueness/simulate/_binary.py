@@ -406,6 +406,10 @@ class _Continuous(Line):
         return beta_density(s, *self._shapes())
 
     def breaks(self) -> Floats:
+        """Where an integral over the scores is split, so that each piece is smooth.
+
+        They are 63 points of even steps, moved by the shift too, and the kinks of the distortion.
+        """
         even = logit(np.arange(1, 64) / 64)
         function = self.distortion
         while isinstance(function, _Shifted | _Checked):

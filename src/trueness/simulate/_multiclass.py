@@ -125,6 +125,10 @@ class Dirichlet:
     confusion: Confusion | None
 
     def error(self, power: float, kind: Kind) -> float:  # noqa: ARG002
+        """The true calibration error: 0 for calibrated scores.
+
+        Of distorted Dirichlet scores it has no formula, which is an error.
+        """
         if self.confusion is None:
             return 0.0
         demand = (

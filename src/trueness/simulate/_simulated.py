@@ -254,6 +254,11 @@ class Finite:
         return float(self.weight @ self.truths)
 
     def error(self, power: float, kind: Kind) -> float:
+        """The true calibration error: the mean of |truth − score|^power, and its root.
+
+        Of a matrix, `kind` says of which scores: the mean over the classes, the largest of each
+        row, or the largest by predicted class.
+        """
         z = self.scores
         t = self.truths
         w = self.weight

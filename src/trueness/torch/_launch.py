@@ -123,6 +123,12 @@ def _vector_sums(
     part: torch.Tensor,
     parts: int,
 ) -> None:
+    """Add the sums of rows with one score each, of `parts` parts, to `sums`.
+
+    Rows with weights are added to its weighted sums, all others to its table. The number of
+    programs follows from the rows and the device; `vector` is the number of rows that a thread
+    reads at once.
+    """
     p = rows.p
     n = rows.p.shape[0]
     limits = layout.limits(rows.p.device)

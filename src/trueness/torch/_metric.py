@@ -252,6 +252,7 @@ class CalibrationError:
         self._weighted = weighted
 
     def __repr__(self) -> str:
+        """The options that are not None, and the device if it is not the CPU."""
         shown: dict[str, Any] = {"bins": self._layout.size, "norm": self.norm, "kind": self.kind}
         shown |= {
             "from_logits": self.from_logits or None,
@@ -305,6 +306,11 @@ class CalibrationError:
         return sums
 
     def _image(self, y_true: Any, scores: Any, weight: Any, into: Sums | None = None) -> Sums:
+        """The sums of one batch of rows, added to `into` if it is given.
+
+        Rows on another device or with another number of classes are refused; so are bad rows, if
+        the metric validates them.
+        """
         name = "logits" if self.from_logits else "y_prob"
         rows = _rows.check_rows(
             y_true,

@@ -317,6 +317,7 @@ def library_options(rows: TensorRows, layout: Layout) -> Any:
 
 
 def _tensor(value: Any, name: str) -> torch.Tensor:
+    """The tensor without its gradient; an error unless it is dense and holds values."""
     if not isinstance(value, torch.Tensor):
         remedy = "`trueness.binned` takes arrays, lists and frames."
         raise InputError(name, "must be a tensor", f"got {type(value).__name__}", remedy=remedy)

@@ -158,6 +158,10 @@ def _probabilities(rows: TensorRows, by_class: bool) -> _Scores:
 
 
 def _softmax(rows: TensorRows, by_class: bool) -> _Scores:
+    """The probabilities of all classes or the largest of each row, its class, and its test.
+
+    Rows of logits that have no softmax fail the test.
+    """
     z = rows.p.double()
     largest, place = z.max(dim=1)
     powers = torch.exp(z - largest[:, None])
