@@ -60,7 +60,11 @@ class _Spread(NamedTuple):
 
 
 def _independent_spread(cells: Cells, auc: float) -> _Spread:
-    """The spread of independent rows, from the placements of both classes."""
+    """The variance of the area `auc` for independent rows, from the placements of both classes.
+
+    The placement of an event is the share of non-events with a lower score, that of a non-event the
+    share of events with a higher one.
+    """
     squares, event_squares = cells.square_sums
     placed = placements(cells)
     assert placed is not None
@@ -79,19 +83,22 @@ def _class_variance(
     """The part of the variance that one class contributes, and the effective number of its rows.
 
     `w` and `squares` are Σw and Σw² of its rows at each score, `placement` the share of the other
-    class on the right side of that score.
+    class on the right side of that score. A single row contributes the largest variance it may
+    have.
     """
     total = float(w.sum())
-    sum_of_squares = float(squares.sum())
-    distance = float((squares * (placement - auc) ** 2).sum())
-    number = total**2 / sum_of_squares
-    if number <= 1:  # one row has no spread: take the largest variance it may have
+    squares_around = float((squares * (placement - auc) ** 2).sum())
+    number = total**2 / float(squares.sum())
+    if number <= 1:
         return auc * (1 - auc), number
-    return distance / total**2 * number / (number - 1), number
+    return squares_around / total**2 * number / (number - 1), number
 
 
 def _clustered_spread(cells: Cells, auc: float, rows: ClusteredRows) -> _Spread:
-    """The spread of rows in clusters, from the sums of their influence."""
+    """The variance of the area `auc` for rows in clusters, from the sums of their influence on it.
+
+    `cells` are the sums of the same rows.
+    """
     y = rows.y
     w = rows.w
     place = np.searchsorted(cells.score, rows.p)
@@ -112,7 +119,11 @@ def _clustered_spread(cells: Cells, auc: float, rows: ClusteredRows) -> _Spread:
 
 
 def _limits(auc: float, spread: _Spread, level: float) -> tuple[float, float]:
-    """Limits on the logit scale, within those of as many pairs as the smaller class has rows."""
+    """Limits of the area `auc`, on the logit scale, from its variance.
+
+    They lie within those of as many pairs as the smaller class has rows, which are all there is if
+    the area is 0 or 1. Without degrees of freedom they are 0 and 1.
+    """
     if spread.freedom <= 0:
         return 0.0, 1.0
     pairs = min(spread.events, spread.others)
@@ -121,5 +132,7 @@ def _limits(auc: float, spread: _Spread, level: float) -> tuple[float, float]:
     if binomial == 0:
         return low, high
     variance = spread.variance + spread.pseudo * binomial * (spread.events**-2 + spread.others**-2)
-    below, above = wald_limits(float(logit(auc)), variance / binomial**2, spread.freedom, level)
-    return max(low, float(expit(below))), min(high, float(expit(above)))
+    logit_low, logit_high = wald_limits(
+        float(logit(auc)), variance / binomial**2, spread.freedom, level
+    )
+    return max(low, float(expit(logit_low))), min(high, float(expit(logit_high)))

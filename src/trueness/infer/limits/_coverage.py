@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -22,7 +23,11 @@ _CLUSTERED = "Clopper-Pearson, effective number of rows"
 
 @dataclass(frozen=True)
 class _Law:
-    """Spread and shift of outcomes in stated standard deviations, if they are about normal."""
+    """How outcomes differ from what is stated, if they are about normal.
+
+    Spread is their standard deviation divided by the stated one, shift their mean less the stated
+    one in stated standard deviations.
+    """
 
     spread: float = math.nan
     spread_low: float = math.nan
@@ -39,6 +44,17 @@ class _Law:
 _NO_LAW = _Law()
 
 
+class _Share(NamedTuple):
+    """How often outcomes lie inside an interval, or at most at a quantile, with limits."""
+
+    stated: float
+    value: float
+    low: float
+    high: float
+    exact: bool
+    """Whether the limits are those of independent rows."""
+
+
 def coverage_of(evidence: Evidence, level: float) -> Coverage | None:
     """The coverage of intervals or quantiles; None for other events."""
     events = evidence.events
@@ -48,8 +64,8 @@ def coverage_of(evidence: Evidence, level: float) -> Coverage | None:
     # Limits of all levels hold together by Bonferroni's inequality.
     share_level = Level.of_alpha(Level(level).alpha / size).confidence
     shares = [_share(evidence, place, size, share_level) for place in range(size)]
-    stated, value, low, high = np.array([share[:4] for share in shares]).T
-    exact = all(share[4] for share in shares)
+    stated, value, low, high, _ = np.array(shares, np.float64).T
+    exact = all(share.exact for share in shares)
     n = evidence.rows.n // size
     law = _NO_LAW
     if events.kind == "quantiles":
@@ -107,11 +123,14 @@ def level_histogram_of(evidence: Evidence, level: float) -> LevelHistogram:
     )
 
 
-def _binomial_quantiles(n: int, p: Floats, share: float) -> Floats:
-    """The smallest counts of n that are not exceeded with at least this probability."""
+def _binomial_quantiles(n: int, p: Floats, probability: float) -> Floats:
+    """For each p, the smallest count that a binomial count of n exceeds rarely enough.
+
+    It is at most that count with at least this probability.
+    """
     from scipy.stats import binom  # which takes long to load
 
-    return np.asarray(binom.ppf(share, n, p), np.float64)
+    return np.asarray(binom.ppf(probability, n, p), np.float64)
 
 
 def _levels(evidence: Evidence) -> Floats:
@@ -121,10 +140,12 @@ def _levels(evidence: Evidence) -> Floats:
     return evidence.events.levels
 
 
-def _share(
-    evidence: Evidence, place: int, size: int, level: float
-) -> tuple[float, float, float, float, bool]:
-    """Stated and observed share of one level with limits, and whether these are exact."""
+def _share(evidence: Evidence, place: int, size: int, level: float) -> _Share:
+    """The share of outcomes inside, at the level number `place` of `size` levels.
+
+    The rows of evidence are those of all levels, one after the other for each outcome. In clusters
+    the limits are those of an effective number of rows.
+    """
     if size == 1:
         part = evidence
     else:
@@ -134,15 +155,17 @@ def _share(
     assert rows is not None
     stated = _mean(np.asarray(rows.p, np.float64))
     inside = int(np.asarray(rows.y).astype(np.int64).sum())
+    value = inside / rows.n
     if part.cluster is None or _is_distinct(part.cluster):
         low, high = (float(end) for end in clopper_pearson(inside, rows.n, level))
-        return stated, inside / rows.n, low, high, True
+        return _Share(stated, value, low, high, exact=True)
     ratio = ratio_limits(part.cells, level, part.clustered)
-    return stated, inside / rows.n, ratio.low * stated, min(1.0, ratio.high * stated), False
+    high = min(1.0, ratio.high * stated)
+    return _Share(stated, value, ratio.low * stated, high, exact=False)
 
 
 def _mean(stated: Floats) -> float:
-    """The mean; of equal numbers that number, to the last bit."""
+    """The mean of stated probabilities; of equal numbers that number, to the last bit."""
     if (stated == stated[0]).all():
         return float(stated[0])
     return float(stated.mean())
@@ -154,9 +177,10 @@ def _is_distinct(cluster: Ints) -> bool:
 
 
 def _spread_of_interval(stated: float, observed: float) -> float:
-    """The spread of normal outcomes in units of what a central interval states.
+    """The standard deviation of normal outcomes in units of what a central interval states.
 
-    It is nan if no outcome is outside.
+    `stated` and `observed` are its stated and observed share of outcomes. It is nan if no outcome,
+    or every outcome, is inside.
     """
     if not 0 < observed < 1:
         return math.nan
@@ -164,32 +188,34 @@ def _spread_of_interval(stated: float, observed: float) -> float:
 
 
 def _law_of_outcomes(levels: Floats, share: Floats, n: int, level: float) -> _Law:
-    r"""The spread :math:`s` and the shift :math:`m` of normal outcomes.
+    r"""The spread :math:`s` and the shift :math:`m` of normal outcomes, with limits.
 
-    With them :math:`\Phi((\Phi^{-1}(\tau) - m)/s)` is nearest to the shares, by generalised least
+    `share` is the share of `n` outcomes at most at the quantile of each of the `levels` τ. With s
+    and m, :math:`\Phi((\Phi^{-1}(\tau) - m)/s)` is nearest to the shares, by generalised least
     squares on the scale of :math:`\Phi^{-1}` with the covariances of the shares if what is stated
-    holds.
+    holds. For a single level, or a line that may fall, all is nan.
     """
     if levels.size < 2:
         return _NO_LAW
     z = ndtri(levels)
     observed = ndtri(np.clip(share, 0.5 / n, 1 - 0.5 / n))
     density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
-    low = np.minimum.outer(levels, levels)
-    covariance = (low - np.outer(levels, levels)) / np.outer(density, density) / n
+    both_below = np.minimum.outer(levels, levels)
+    covariance = (both_below - np.outer(levels, levels)) / np.outer(density, density) / n
     design = np.stack([np.ones(z.size), z], axis=1)
     weighted = np.linalg.solve(covariance, design)
     precision = design.T @ weighted
     intercept, slope = np.linalg.solve(precision, weighted.T @ observed)
-    error, slope_error = -ndtri(Level(level).tail) * np.sqrt(np.diag(np.linalg.inv(precision)))
-    if slope <= slope_error:
+    errors = np.sqrt(np.diag(np.linalg.inv(precision)))
+    intercept_half, slope_half = -ndtri(Level(level).tail) * errors
+    if slope <= slope_half:
         return _NO_LAW
     shift = -float(intercept / slope)
     return _Law(
         spread=float(1 / slope),
-        spread_low=float(1 / (slope + slope_error)),
-        spread_high=float(1 / (slope - slope_error)),
+        spread_low=float(1 / (slope + slope_half)),
+        spread_high=float(1 / (slope - slope_half)),
         shift=shift,
-        shift_low=shift - float(error / slope),
-        shift_high=shift + float(error / slope),
+        shift_low=shift - float(intercept_half / slope),
+        shift_high=shift + float(intercept_half / slope),
     )

@@ -18,16 +18,21 @@ from trueness.measure import _flexible_curve as flexible
 from trueness.typing import Floats
 
 CURVE_ERRORS = ("ici", "e50", "e90", "emax")
-# Up to this many scores, labels are drawn for each; draws that are fitted together.
+# Up to this many distinct scores labels are drawn for each; with more, for pools of scores.
 _MANY = 4096
+# Sets of labels that are fitted together.
 _TOGETHER = 256
-# Distinct scores for redrawn labels: more are pooled, but for the outermost at either end.
+# The curve of redrawn labels is fitted to at most about this many pools of scores, of which this
+# many outermost distinct scores at either end are kept apart.
 _MOST = 512
 _ENDS = 32
 
 
 def curve_limits(key: str, question: Asked) -> Limits:
-    """ICI, E50, E90 and Emax: no interval, but all four values of one fit."""
+    """The value of ICI, E50, E90 or Emax, called `key`, with a note instead of limits.
+
+    All four are taken from one fit. Sums that are not those of distinct scores have the note alone.
+    """
     cells = question.evidence.one
     if not isinstance(cells, Cells):
         return Limits(note=BIASED)
@@ -39,7 +44,7 @@ def curve_limits(key: str, question: Asked) -> Limits:
 
 
 def _distances(evidence: Evidence, options: Options) -> Floats:
-    """The four distances of the curve, which is fitted once."""
+    """ICI, E50, E90 and Emax of the curve that the options name, which is fitted once."""
     curve, knots = _curve_of(options)
     return evidence.once(_fitted_distances, curve, knots)
 
@@ -58,13 +63,11 @@ def _curve_of(options: Options) -> tuple[flexible.FlexibleMethod, int]:
 
 
 def curve_draws(evidence: Evidence, options: Options, seed: int, draws: int) -> Floats:
-    """The four distances for labels drawn from the scores, of shape (draws, 4).
+    """ICI, E50, E90 and Emax for labels drawn from the scores, of shape (draws, 4).
 
-    Nan where they give no curve.
-
-    Drawn labels are fitted in full, all at once, on at most about 512 pooled cells. (One Newton
-    step from the calibrated curve is not enough: for 1,000 confident scores it gave an ICI of 0.037
-    on average instead of 0.012.)
+    They are nan where the labels give no curve. Drawn labels are fitted in full, all at once, on at
+    most about 512 pooled cells. (One Newton step from the calibrated curve is not enough: for 1,000
+    confident scores it gave an ICI of 0.037 on average instead of 0.012.)
     """
     curve, knots = _curve_of(options)
     return evidence.once(_drawn_distances, curve, knots, seed, draws)
@@ -73,7 +76,10 @@ def curve_draws(evidence: Evidence, options: Options, seed: int, draws: int) -> 
 def _drawn_distances(
     evidence: Evidence, curve: flexible.FlexibleMethod, knots: int, seed: int, draws: int
 ) -> Floats:
-    """The four distances of the curve of each set of drawn labels."""
+    """ICI, E50, E90 and Emax of the curve of each set of drawn labels, of shape (draws, 4).
+
+    `knots` is the number of knots of a spline. If no score can be used, all are nan.
+    """
     cells = evidence.one
     assert isinstance(cells, Cells)
     used = flexible.usable_cells(cells, curve)
@@ -102,8 +108,9 @@ def drawn_events(
 ) -> Iterator[Floats]:
     """Events of pools of cells drawn from their scores, in batches of shape (draws, pools).
 
-    Up to 4,096 scores the labels are those of every other question, summed over the pools; of more,
-    the pools are drawn themselves.
+    `cells` are those of the evidence, `used` those that a curve can use, and `pools` the pools of
+    these. Up to 4,096 scores the labels are those of every other question, summed over the pools;
+    of more, the pools are drawn themselves.
     """
     if cells.whole and evidence.whole and cells.size <= _MANY:
         within = np.searchsorted(cells.score, used.score)

@@ -201,12 +201,12 @@ class BinGaps(NamedTuple):
             return self._exact_upper(alpha)
         steepest = float(np.abs(1 - 2 * self.score).max())
         mean = float(self.share @ self.variance)
-        least = float(self.share @ self.residual)
+        floor = float(self.share @ self.residual)
         n = self.rows
 
         def deviation(theta: float) -> float:
             """The largest standard deviation of the sum of signed gaps if the error is `theta`."""
-            return math.sqrt(max(mean + theta * steepest - theta * theta, least) / n)
+            return math.sqrt(max(mean + theta * steepest - theta * theta, floor) / n)
 
         # Bins with few events have a skewed gap, of which absolute values add less.
         size = self.share * n

@@ -26,12 +26,14 @@ from trueness.infer.limits._row_means import mean_row_limits
 from trueness.results import Estimate, Judge
 from trueness.typing import ArrayLike, Bools, Floats, Ints
 
+# Tables drawn for the limits of kappa.
 _DRAWS = 4_000
 _PRIOR = np.full(4, 0.5)
 """Of each cell of the table: of five ways and three priors this one covered best, by simulation."""
 _FEW_DISAGREE = np.array([0.5, 0.25, 0.25, 0.5])
 """For the upper end: with ½ in both cells of disagreement a judge right in 99 of 100 rows was
 covered in .88 of samples of 50 rows."""
+# A p-value below this warns that the labelled rows may be no random sample.
 _SELECTED = 0.01
 _DEFINITIONS = {
     "sensitivity": "Share of events that the judge calls events.",
@@ -132,11 +134,11 @@ class _Rows:
     human: Floats
     judge: Floats
     repeats: Floats
-    """All judgements, a column each."""
+    """All judgements, a column each; nan where there is none."""
     cluster: Ints | None
 
     @property
-    def known(self) -> Bools:
+    def has_label(self) -> Bools:
         """Which rows have a human label."""
         return ~np.isnan(self.human)
 
@@ -151,7 +153,11 @@ class _Rows:
 
 
 def _read(y_human: ArrayLike, judge: ArrayLike, cluster: Any, pos_label: Any) -> _Rows:
-    """The labels of humans and judge as 0 and 1, checked."""
+    """The labels of humans and judge as 0 and 1, checked, and the number of each row's cluster.
+
+    `pos_label` is the label that becomes 1. At least one row must have a human label. Of the
+    judge's columns the first must be without gaps.
+    """
     refuse_shuffled_index(y_human, {"judge": judge})
     human = zero_one(y_human, "y_human", gaps=True, pos_label=pos_label)
     if not np.isfinite(human).any():
@@ -182,18 +188,21 @@ def _read(y_human: ArrayLike, judge: ArrayLike, cluster: Any, pos_label: Any) ->
 
 
 def _warn_of_selection(rows: _Rows) -> None:
-    """Warn if the judge's labels differ between rows with and without a human label."""
-    has_label = rows.known
-    here = rows.judge[has_label]
-    without_label = rows.judge[~has_label]
-    if without_label.size == 0:
+    """Warn if the judge's labels differ between rows with and without a human label.
+
+    It is a two-sided normal test of two rates. If all rows have a human label, or all labels of the
+    judge are equal, there is nothing to compare.
+    """
+    labelled = rows.judge[rows.has_label]
+    unlabelled = rows.judge[~rows.has_label]
+    if unlabelled.size == 0:
         return
     pooled = float(rows.judge.mean())
-    variance = pooled * (1 - pooled) * (1 / here.size + 1 / without_label.size)
+    variance = pooled * (1 - pooled) * (1 / labelled.size + 1 / unlabelled.size)
     unit = rows_per_unit(rows.judge - pooled, rows.cluster, 0.95)
     if variance == 0:
         return
-    z = abs(float(here.mean() - without_label.mean())) / math.sqrt(variance * unit)
+    z = abs(float(labelled.mean() - unlabelled.mean())) / math.sqrt(variance * unit)
     pvalue = 2 * float(ndtr(-z))
     if pvalue < _SELECTED:
         text = (
@@ -203,8 +212,12 @@ def _warn_of_selection(rows: _Rows) -> None:
 
 
 def _record(rows: _Rows, margin: float | None, level: float) -> Judge:
-    """The record of these rows, without segments."""
-    labelled = rows.at(rows.known)
+    """The record of these rows, without segments: every rate with its limits, and the counts.
+
+    `margin` is how far the judge's rate may lie from that of people; without one, nothing is
+    decided.
+    """
+    labelled = rows.at(rows.has_label)
     y = labelled.human
     j = labelled.judge
     bias, pvalue = _bias(labelled, margin, level)
@@ -231,7 +244,7 @@ def _record(rows: _Rows, margin: float | None, level: float) -> Judge:
 
 
 def _estimate(name: str, value: float, limits: Limits, n: int, level: float) -> Estimate:
-    """An estimate with the definition of its name."""
+    """The record of a number called `name`, with its limits and the definition of its name."""
     return Estimate(
         measure=name,
         value=value,
@@ -245,7 +258,11 @@ def _estimate(name: str, value: float, limits: Limits, n: int, level: float) -> 
 
 
 def _rate(name: str, right: Bools, among: Bools, rows: _Rows, level: float) -> Estimate:
-    """The share that is right among some of the rows; without any, everything is possible."""
+    """The share of rows that are `right` among those that are `among`, with mid-P limits.
+
+    With clusters the limits are those of fewer rows. Without a row among them, the share is nan and
+    the limits are 0 and 1.
+    """
     n = int(among.sum())
     if n == 0:
         return _estimate(name, math.nan, Limits(0.0, 1.0, "no such row"), 0, level)
@@ -259,7 +276,11 @@ def _rate(name: str, right: Bools, among: Bools, rows: _Rows, level: float) -> E
 
 
 def _kappa(rows: _Rows, level: float) -> Estimate:
-    """Quantiles of kappa under the posterior of the table, with the same draws for every table."""
+    """Cohen's kappa of rows with a human label, with limits.
+
+    Limits are quantiles of kappa under the posterior of the two-by-two table, with the same draws
+    for every table. If humans and judge never disagree, the upper limit is 1.
+    """
     y = rows.human
     j = rows.judge
     events = y == 1
@@ -287,55 +308,67 @@ def _kappa(rows: _Rows, level: float) -> Estimate:
 
 
 def _drawn_kappas(shape: Floats) -> Floats:
-    """Kappas of tables drawn from a Dirichlet distribution."""
+    """Kappas of tables drawn from a Dirichlet distribution, whose four parameters are `shape`."""
     gammas = stream(0, "resample").standard_gamma(shape, (_DRAWS, 4))
     return np.asarray(_kappa_of((gammas / gammas.sum(axis=1, keepdims=True)).T))
 
 
-def _kappa_of(shares: Floats) -> Any:
-    """Kappa of the shares of rows that are events by both, by people, by the judge, by nobody."""
-    by_both, by_human, by_judge, by_nobody = shares
-    agree = by_both + by_nobody
+def _kappa_of(shares: Floats) -> Floats:
+    """Cohen's kappa of the shares of rows that are events by both, people, the judge, none.
+
+    `shares` has one row for each of the four, and may have a column for each of several tables. It
+    is nan if both label all rows alike.
+    """
+    by_both, by_human, by_judge, by_none = shares
+    agreement = by_both + by_none
     both_events = (by_both + by_human) * (by_both + by_judge)
-    by_chance = both_events + (by_nobody + by_human) * (by_nobody + by_judge)
+    by_chance = both_events + (by_none + by_human) * (by_none + by_judge)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(by_chance < 1, (agree - by_chance) / (1 - by_chance), np.nan)
+        return np.where(by_chance < 1, (agreement - by_chance) / (1 - by_chance), np.nan)
 
 
 def _kappa_influence(y: Floats, j: Floats) -> Floats:
-    """How each row moves kappa, up to a factor."""
-    agree = (y == j).astype(np.float64)
+    """How much each row, with the labels `y` of people and `j` of the judge, moves kappa.
+
+    It is the derivative of kappa by the weight of the row, up to a factor common to all rows.
+    """
+    agrees = (y == j).astype(np.float64)
     rate = float(y.mean())
     judged = float(j.mean())
     by_chance = rate * judged + (1 - rate) * (1 - judged)
-    agreement = float(agree.mean())
+    agreement = float(agrees.mean())
     chance = (y - rate) * (2 * judged - 1) + (j - judged) * (2 * rate - 1)
-    return np.asarray((agree - agreement) * (1 - by_chance) - chance * (1 - agreement))
+    return np.asarray((agrees - agreement) * (1 - by_chance) - chance * (1 - agreement))
 
 
 def _bias(rows: _Rows, margin: float | None, level: float) -> tuple[Estimate, float | None]:
-    """The paired difference of both rates, and the p-value of "it is too large"."""
+    """The judge's rate of events less that of people, and the p-value of "it is too large".
+
+    The rows all have a human label. The p-value is that of two one-sided tests that the difference
+    is the margin or more, in either direction; None without a margin. With two clusters or more,
+    limits and p-value are at least those of clusters.
+    """
     signs = rows.judge - rows.human
     n = signs.size
-    more = int((signs > 0).sum())
-    fewer = int((signs < 0).sum())
-    low, high = (float(end) for end in score_limits(more, fewer, n, level))
+    judge_only = int((signs > 0).sum())
+    human_only = int((signs < 0).sum())
+    low, high = (float(end) for end in score_limits(judge_only, human_only, n, level))
     method = "paired score"
     pvalue = None
     if margin is not None:
         pvalue = max(
-            float(noninferiority(more, fewer, n, margin)),
-            float(noninferiority(fewer, more, n, margin)),
+            float(noninferiority(judge_only, human_only, n, margin)),
+            float(noninferiority(human_only, judge_only, n, margin)),
         )
     if rows.cluster is not None and np.unique(rows.cluster).size > 1:
         codes = np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
-        up = clustered_difference(signs, codes, margin or 0.0, level)
-        down = clustered_difference(-signs, codes, margin or 0.0, level)
-        low = min(low, up.low)
-        high = max(high, up.high)
+        above = clustered_difference(signs, codes, margin or 0.0, level)
+        below = clustered_difference(-signs, codes, margin or 0.0, level)
+        low = min(low, above.low)
+        high = max(high, above.high)
         method = "paired score and t of clusters"
         if pvalue is not None:
-            pvalue = max(pvalue, up.pvalue, down.pvalue)
+            pvalue = max(pvalue, above.pvalue, below.pvalue)
     limits = Limits(low, high, method)
     return _estimate("bias", float(signs.mean()), limits, n, level), pvalue
 
@@ -343,7 +376,10 @@ def _bias(rows: _Rows, margin: float | None, level: float) -> tuple[Estimate, fl
 def _replaces(
     bias: Estimate, margin: float | None, pvalue: float | None, level: float
 ) -> bool | None:
-    """Whether the judge may replace people; None if the rows do not decide it."""
+    """Whether the judge may replace people: True if its bias is shown to be within the margin.
+
+    False if the bias is shown to be beyond it; None if the rows show neither, or without a margin.
+    """
     if margin is None or pvalue is None:
         return None
     if pvalue <= Level(level).alpha:
@@ -354,7 +390,10 @@ def _replaces(
 
 
 def _event_rate(rows: _Rows, labelled: _Rows, level: float) -> Estimate:
-    """Human labels, corrected by the judge's labels of all rows."""
+    """The share of events in all rows: human labels, corrected by the judge's labels of all rows.
+
+    `labelled` are the rows with a human label.
+    """
     n_all = rows.judge.size
     rate = judged_rate(labelled.human, labelled.judge, float(rows.judge.mean()), n_all)
     residual = labelled.human - labelled.human.mean()
@@ -365,7 +404,12 @@ def _event_rate(rows: _Rows, labelled: _Rows, level: float) -> Estimate:
 
 
 def _repeatability(rows: _Rows, level: float) -> Estimate | None:
-    """The share of agreeing pairs of judgements of a row, averaged over rows with two or more."""
+    """The probability that two judgements of one row agree, with limits.
+
+    It is the share of agreeing pairs of judgements of a row, averaged over rows with two or more;
+    None if there is no such row. If each has exactly two, a row agrees or does not, and the limits
+    are binomial.
+    """
     judgements = np.isfinite(rows.repeats).sum(axis=1)
     repeated = judgements > 1
     if not repeated.any():
@@ -387,7 +431,10 @@ def _repeatability(rows: _Rows, level: float) -> Estimate | None:
 
 
 def _share_limits(agree: Floats, cluster: Ints | None, level: float) -> Limits:
-    """Limits of a mean of shares, which are not all 0 or 1."""
+    """Limits of the mean of `agree`, shares of rows between 0 and 1, by Student's t.
+
+    The upper limit is that of the mean, the lower one that of the mean of 1 − share.
+    """
     codes = None
     if cluster is not None:
         codes = np.unique(cluster, return_inverse=True)[1].reshape(-1)
@@ -403,7 +450,11 @@ def _with_segments(
     margin: float | None,
     level: float,
 ) -> Judge:
-    """The record of each segment, and how far its bias lies from that of the other rows."""
+    """The record with that of each segment, and how far its bias lies from that of the other rows.
+
+    Limits of all segments hold together (Bonferroni). A segment without a human label is left out;
+    one without other rows has no difference.
+    """
     total = sum(len(segmented.values) for segmented in columns)
     segment_level = 1 - (1 - level) / total
     segments = {}
@@ -411,29 +462,32 @@ def _with_segments(
     for segmented in columns:
         for i in range(len(segmented.values)):
             inside = segmented.code == i
-            if not (inside & rows.known).any():
+            if not (inside & rows.has_label).any():
                 continue
             name = segmented.rule(i)
             segment = _record(rows.at(inside), margin, segment_level)
             segments[name] = segment
-            if (~inside & rows.known).any():
+            if (~inside & rows.has_label).any():
                 elsewhere = _record(rows.at(~inside), margin, segment_level)
                 differences[name] = _difference(segment.bias, elsewhere.bias)
     return replace(whole, segments=segments, differences=differences)
 
 
-def _difference(here: Estimate, elsewhere: Estimate) -> Estimate:
-    """Limits of a difference of two independent numbers, from those of each (MOVER)."""
-    value = here.value - elsewhere.value
-    down = math.hypot(here.value - here.low, elsewhere.high - elsewhere.value)
-    up = math.hypot(here.high - here.value, elsewhere.value - elsewhere.low)
+def _difference(segment: Estimate, rest: Estimate) -> Estimate:
+    """The bias of a segment less that of the other rows, with limits.
+
+    The limits of a difference of two independent numbers come from those of each (MOVER).
+    """
+    value = segment.value - rest.value
+    below = math.hypot(segment.value - segment.low, rest.high - rest.value)
+    above = math.hypot(segment.high - segment.value, rest.value - rest.low)
     return Estimate(
         measure="difference of bias",
         value=value,
-        low=value - down,
-        high=value + up,
-        level=here.level,
+        low=value - below,
+        high=value + above,
+        level=segment.level,
         method="MOVER",
-        n=here.n,
+        n=segment.n,
         definition="The judge's bias in a segment less that in the other rows.",
     )

@@ -99,7 +99,7 @@ def of_one(
 
 
 def limits_or_note(limits: LimitsOf, question: Asked) -> Limits:
-    """The limits; where these rows do not allow any, a note that says why."""
+    """The limits; where the rows do not allow any, a note that says why."""
     try:
         return limits(question)
     except InputError as reason:
@@ -110,7 +110,10 @@ def limits_or_note(limits: LimitsOf, question: Asked) -> Limits:
 def wald_limits(
     estimate: float, variance: float, freedom: float, level: float
 ) -> tuple[float, float]:
-    """Limits by Student's t, or by the normal law if the degrees of freedom are infinite."""
+    """Limits by Student's t, or by the normal law if the degrees of freedom are infinite.
+
+    Without an estimate or a positive variance (0 or nan) they are infinite.
+    """
     if not variance > 0 or math.isnan(estimate):
         return -math.inf, math.inf
     return t_limits(estimate, math.sqrt(variance), freedom, level)
@@ -120,9 +123,11 @@ _RESAMPLES = 999
 
 
 def bootstrap_limits(function: Callable[[Any], float], question: Asked) -> Limits:
-    """Limits reflected about the value: 2 · value − quantiles of the resampled values.
+    """Limits of a function of a tally: 2 · value − quantiles of the values of 999 resamples.
 
-    They make up for a bias that is the same for rows and resamples, as percentile limits do not.
+    They make up for a bias that is the same for rows and resamples, as percentile limits do not. A
+    note replaces them if the rows cannot be resampled, or if their value or that of nearly all
+    resamples is undefined.
     """
     value = question.value
     draw = _resampler(question.evidence, stream(question.seed, "resample"))

@@ -43,9 +43,9 @@ def clustered_difference(
     sums = cluster_sums((signs - value) / n, cluster)
     variance = variance_of_sum(sums, None)
     # Without a disagreement the sums do not vary at all, which would certify anything.
-    least = margin * (1 - margin) / effective_number(cluster)
+    floor = margin * (1 - margin) / effective_number(cluster)
     freedom = sums.size - 1
-    error = math.sqrt(max(variance, least))
+    error = math.sqrt(max(variance, floor))
     half = t_quantile(level, freedom) * math.sqrt(variance)
     statistic = (value - margin) / error if error > 0 else 0.0
     return ClusteredDifference(

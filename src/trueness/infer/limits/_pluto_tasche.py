@@ -20,6 +20,7 @@ from trueness.typing import ArrayLike
 
 # Normal quantiles between which every probability lies: Φ(−38) is the smallest normal float.
 _FARTHEST = 38.0
+# Larger whole numbers have no exact float.
 _MOST_ROWS = 2**53
 
 
@@ -118,22 +119,30 @@ def pluto_tasche(
 
 
 def _upper_limit(events: int, n: int, level: float, correlation: float) -> float:
-    """The probability at which so few events are just possible at this level."""
+    """The largest default probability that `events` defaults of `n` rows do not refute.
+
+    With it, so few defaults have the probability 1 − level. It is 1 if all rows default, and a
+    quantile of the beta distribution if rows are independent.
+    """
     if events == n:
         return 1.0
     if correlation == 0:
         return float(betaincinv(events + 1, n - events, level))
     whole = np.ones(1)
 
-    def excess(quantile: float) -> float:
+    def beyond_tail(quantile: float) -> float:
+        """P(at most `events` defaults) less 1 − level, for the probability Φ(quantile)."""
         law = OneFactor(np.array([ndtr(quantile)]), whole, correlation)
         return law.at_most(events, n) - (1 - level)
 
-    return float(ndtr(bracketed_root(excess, -_FARTHEST, _FARTHEST)))
+    return float(ndtr(bracketed_root(beyond_tail, -_FARTHEST, _FARTHEST)))
 
 
 def _read(n: Any, events: Any) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
-    """The names of the grades, their rows and their defaults."""
+    """The names of the grades, their rows and their defaults, checked.
+
+    Both arguments are mappings with the same names, or sequences, whose grades are called 1, 2, …
+    """
     if isinstance(n, Mapping) != isinstance(events, Mapping):
         raise InputError("events", "must be a mapping if `n` is one, and only then")
     if isinstance(n, Mapping):

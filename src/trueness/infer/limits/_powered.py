@@ -466,8 +466,8 @@ class _Rows(NamedTuple):
         centred = predicted - ratio * self.p
         row_terms = (centred - centred.mean()) / centred.size
         # Few labels cannot show that a prediction is nearer to 0 or 1 than this share of the score.
-        least = min(0.5, 4 / self.units)
-        m = np.clip(self.m, least * self.p, 1 - least * (1 - self.p))
+        near = min(0.5, 4 / self.units)
+        m = np.clip(self.m, near * self.p, 1 - near * (1 - self.p))
         floor = float((factor**2 * m * (1 - m)).mean()) / self.units
         inflation = self.units / max(self.units - 1, 0.5)
         row_variance = 0.0
@@ -610,9 +610,9 @@ def _covariance_of_cells(rows: _Rows, cell: Ints, covariance: Floats) -> Floats:
     design = np.column_stack([np.ones(n), rows.p])
     line = np.linalg.lstsq(design, rows.m - rows.p, rcond=None)[0]
     m = np.clip(rows.m - design @ line, 0, 1)
-    least = np.bincount(cell, m * (1 - m)) / n / rows.units
-    lacking = max(0.0, 1 - float(error @ error) / max(float(least.sum()), _TINY))
-    return covariance + np.diag(lacking * least)
+    floor = np.bincount(cell, m * (1 - m)) / n / rows.units
+    lacking = max(0.0, 1 - float(error @ error) / max(float(floor.sum()), _TINY))
+    return covariance + np.diag(lacking * floor)
 
 
 def _unit_forms(rows: _Rows, cell: Ints, covariance: Floats) -> Floats:
