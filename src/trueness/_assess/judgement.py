@@ -222,6 +222,8 @@ def _flagged_classes(classes: Sequence[ClassRow] | None) -> Flags | None:
         return None
     bad = [row for row in classes if row.flagged]
     ratio = worst.share / worst.score if worst.score > 0 else math.inf
-    finding = f"{'under' if ratio > 1 else 'over'}-predicted"
+    finding = "under-predicted" if ratio > 1 else "over-predicted"
+    if worst.ratio_low <= 1 <= worst.ratio_high:  # off, though right on average
+        finding = ""
     pvalue = min(row.adjusted_pvalue or 0.0 for row in bad)
     return Flags("class", len(bad), len(classes), worst.label, finding, ratio, pvalue)

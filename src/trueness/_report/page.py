@@ -222,7 +222,8 @@ def _marked_up(text: str, explained: set[str]) -> Any:
 
     html = re.sub(_RANGE, r"<strong>\g<0></strong>", escape(visible(text)))
     html = re.sub(rf"\b(?:{'|'.join(map(re.escape, TERMS))})\b", explain, html)
-    return Markup(html)
+    # No line ends between a number and its percent sign.
+    return Markup(re.sub(r"(?<=\d)((?:</strong>)?) %", "\\1\u00a0%", html))
 
 
 def _data(contents: Contents) -> str:
