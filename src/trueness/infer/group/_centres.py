@@ -1,7 +1,7 @@
 """Calibration by centre: hospitals, sites, branches."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -164,40 +164,45 @@ def centres(
     if further_columns:
         raise InputError("by", "must be one column", f"got {1 + len(further_columns)}")
     cells_of_rows(evidence.sample)  # checks every value
-    groups = [
-        (name, cells_of_rows(evidence.at(place).sample))
+    cells_by_name = {
+        name: cells_of_rows(evidence.at(place).sample)
         for name, place in places_by_value(column, evidence)
-    ]
-    table = tuple(_centre(name, cells, level) for name, cells in groups)
-    spreads: dict[str, Heterogeneity] = {}
+    }
+    table = tuple(_centre(name, cells, level) for name, cells in cells_by_name.items())
+    by_measure: dict[str, Heterogeneity] = {}
     notes = [*evidence.notes]
     if column.note:
         notes.append(column.note)
-    ratios = _ratios(groups)
+    ratios = _ratios(cells_by_name.values())
     if ratios is None:
         notes.append(
             "O/E has no heterogeneity: it needs two centres with expected events, and an event."
         )
     else:
-        spreads["observed_expected"] = _exponential(random_effects(*ratios, level))
+        log_ratio = random_effects(ratios.value, ratios.variance, level)
+        by_measure["observed_expected"] = _exponential(log_ratio)
     slopes = np.array([centre.slope for centre in table])
     errors = np.array([centre.slope_error for centre in table])
-    sloped = ~np.isnan(errors)
-    if sloped.sum() >= 2:
-        spreads["slope"] = random_effects(slopes[sloped], errors[sloped] ** 2, level)
-    without = [centre.centre for centre in table if math.isnan(centre.slope_error)]
-    if without:
+    has_slope = ~np.isnan(errors)
+    if has_slope.sum() >= 2:
+        by_measure["slope"] = random_effects(slopes[has_slope], errors[has_slope] ** 2, level)
+    without_slope = [centre.centre for centre in table if math.isnan(centre.slope_error)]
+    if without_slope:
         text = "Centres without a slope, which are left out of its mean"
-        notes.append(few_in_words(without, text))
-    return Centres(centres=table, heterogeneity=spreads, level=level, notes=tuple(notes))
+        notes.append(few_in_words(without_slope, text))
+    return Centres(centres=table, heterogeneity=by_measure, level=level, notes=tuple(notes))
 
 
 def _centre(name: str, cells: Cells, level: float) -> Centre:
-    """One line of the table."""
+    """The line of one centre, from the sums of its rows.
+
+    The slope and its error are nan with fewer than three events or non-events.
+    """
     totals = _totals(cells)
     limits = ratio_limits(cells, level)
+    rarer = min(totals.events, totals.weight - totals.events) / totals.inflation
     slope = slope_error = math.nan
-    if min(totals.events, totals.weight - totals.events) / totals.inflation >= _FEWEST_FOR_SLOPE:
+    if rarer >= _FEWEST_FOR_SLOPE:
         line = fit_line(cells)
         slope = line.slope.value
         slope_error = line.slope.error
@@ -236,17 +241,29 @@ def _totals(cells: Cells) -> _Totals:
     )
 
 
-def _ratios(groups: list[tuple[str, Cells]]) -> tuple[Floats, Floats] | None:
-    """The log of O/E of each centre and its variance; None if they say nothing."""
-    sums = np.array([_totals(cells) for _, cells in groups])
-    weight, events, expected, inflation = sums[sums[:, 2] > 0].T
+class _LogRatios(NamedTuple):
+    """The log of observed/expected of several centres."""
+
+    value: Floats
+    variance: Floats
+
+
+def _ratios(centres: Iterable[Cells]) -> _LogRatios | None:
+    """The log of observed/expected of each centre in which events are expected.
+
+    None if there are fewer than two of these, or no event in any. Half an event is added, so that a
+    centre without events has a finite value; the variance rests on expected events.
+    """
+    sums = np.array([_totals(cells) for cells in centres])
+    expects_events = sums[:, 2] > 0
+    weight, events, expected, inflation = sums[expects_events].T
     if expected.size < 2 or events.sum() == 0:
         return None
     overall = events.sum() / expected.sum()
     # Where scores are far too low, the expected rate at the overall ratio may exceed 1.
     non_event_rate = np.maximum(1 - overall * expected / weight, inflation / (2 * weight))
-    values = np.log((events + inflation / 2) / expected)
-    return values, inflation * non_event_rate / (overall * expected)
+    value = np.log((events + inflation / 2) / expected)
+    return _LogRatios(value, inflation * non_event_rate / (overall * expected))
 
 
 def _exponential(log_ratio: Heterogeneity) -> Heterogeneity:

@@ -21,6 +21,7 @@ Rows are independent. The level is approximate, since r is estimated;
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,55 +33,64 @@ from trueness.typing import Floats, Ints
 
 # With more days, only single days and lasting changes are tried.
 _MANY_DAYS = 200
+# At most ten strata of equal mass and ten of equal width, with ten events and ten non-events
+# expected in each on average: docs/evidence/coverage-tests.md has the levels simulated with them.
 _STRATA = 10
 _EVENTS = 10
+# Numbers of a batch of draws: 16 MB of floats.
 _BATCH = 2_000_000
 # Runs whose residuals have a smaller share of the total variance than this say nothing.
 _LEAST = 1e-9
+# Stands for a variance of 0, by which something is divided.
 _TINY = 1e-300
 
 
-def change_point(days: Sequence[Cells], draws: int, seed: int) -> tuple[float, int, int]:
-    """The p-value of "no run of days differs", and the run that differs most.
+class ChangePoint(NamedTuple):
+    """The run of days that differs most, and the p-value of "no run of days differs"."""
 
-    The run is given by its first day and the day after its last. There must be at least two days,
-    each with rows.
+    pvalue: float
+    start: int
+    """The first day of the run."""
+    stop: int
+    """The day after its last."""
+
+
+def change_point(days: Sequence[Cells], draws: int, seed: int) -> ChangePoint:
+    """Find the run of days whose calibration differs most, and test whether it differs at all.
+
+    `days` are the sums by score of each day, at least two days and each with rows. The p-value is
+    from `draws` sets of labels drawn as if nothing changed.
     """
     strata = _Strata(days)
     scan = _Scan(strata)
-    largest, start, stop = (part[0] for part in scan(strata.observed[np.newaxis]))
+    observed = scan(strata.observed[np.newaxis])
     rng = stream(seed, "labels")
-    batch_size = max(1, _BATCH // strata.count.size)
+    batch_size = max(1, _BATCH // strata.weight.size)
     drawn = []
     for first in range(0, draws, batch_size):
-        labels = strata.draw(min(batch_size, draws - first), rng)
-        drawn.append(scan(labels)[0])
-    pvalue = monte_carlo_pvalue(largest, np.concatenate(drawn))
-    return float(pvalue), int(start), int(stop)
+        residuals = strata.draw(min(batch_size, draws - first), rng)
+        drawn.append(scan(residuals).statistic)
+    pvalue = monte_carlo_pvalue(observed.statistic[0], np.concatenate(drawn))
+    return ChangePoint(float(pvalue), int(observed.start[0]), int(observed.stop[0]))
 
 
 class _Strata:
     """Sums of each day in each stratum of the pooled scores, in arrays of shape (days, strata)."""
 
     def __init__(self, days: Sequence[Cells]) -> None:
+        """Sum the rows of each day by stratum, and estimate the pooled gap."""
         self.whole = all(cells.whole for cells in days)
         edges = _edges(days)
-        n = edges.size - 1
-        sums = []
-        for cells in days:
-            stratum = np.clip(np.searchsorted(edges, cells.score, side="right") - 1, 0, n - 1)
-            columns = (cells.weight, cells.events, cells.square_sums[0], cells.weight * cells.score)
-            sums.append([np.bincount(stratum, column.astype(np.float64), n) for column in columns])
-        self.count, events, self.squares, self.expected = np.moveaxis(np.array(sums), 1, 0)
+        sums = [_sums_by_stratum(cells, edges) for cells in days]
+        self.weight, events, self.squares, self.expected = np.moveaxis(np.array(sums), 1, 0)
         self.observed = events - self.expected
         expected = self.expected.sum(axis=0)
-        self.total = self.count.sum(axis=0)
+        self.total = self.weight.sum(axis=0)
         centre = expected / self.total
-        score = np.divide(
-            self.expected, self.count, out=np.tile(centre, (len(days), 1)), where=self.count > 0
-        )
+        no_rows = np.tile(centre, (len(days), 1))
+        score = np.divide(self.expected, self.weight, out=no_rows, where=self.weight > 0)
         # The gap r of a day and stratum, interpolated at its mean score, is hat @ r.
-        gap_columns = [np.interp(score, centre, unit) for unit in np.eye(n)]
+        gap_columns = [np.interp(score, centre, unit) for unit in np.eye(centre.size)]
         self.hat = np.stack(gap_columns, axis=-1)
         self.rate = np.clip(score + self.hat @ self.gap(self.observed), 0, 1)
         self.variance = self.squares * self.rate * (1 - self.rate)
@@ -89,19 +99,33 @@ class _Strata:
         v = self.variance.sum(axis=0)
         self.x = x - float(v @ x) / max(float(v.sum()), _TINY)
 
-    def gap(self, excess: Floats) -> Floats:
-        """The pooled gap of each stratum."""
-        return np.asarray(excess.sum(axis=-2) / self.total)
+    def gap(self, residual: Floats) -> Floats:
+        """The pooled gap r of each stratum: the residuals of all days over their weight.
+
+        From shape (…, days, strata) to shape (…, strata).
+        """
+        return np.asarray(residual.sum(axis=-2) / self.total)
 
     def draw(self, draws: int, rng: np.random.Generator) -> Floats:
-        """Excess events if nothing changed, of shape (draws, days, strata)."""
+        """Residuals Σw(y − p) if nothing changed, of shape (draws, days, strata).
+
+        Events are binomial at the pooled rate or, with weights that do not count rows, normal.
+        """
         shape = (draws, *self.rate.shape)
         if self.whole:
-            return np.asarray(
-                rng.binomial(self.count.astype(np.int64), self.rate, shape) - self.expected
-            )
+            events = rng.binomial(self.weight.astype(np.int64), self.rate, shape)
+            return np.asarray(events - self.expected)
         noise = np.sqrt(self.variance) * rng.standard_normal(shape)
-        return np.asarray(self.count * self.rate - self.expected + noise)
+        return np.asarray(self.weight * self.rate - self.expected + noise)
+
+
+def _sums_by_stratum(cells: Cells, edges: Floats) -> Floats:
+    """Σw, Σwy, Σw² and Σwp of the rows of one day in each stratum, of shape (4, strata)."""
+    strata = edges.size - 1
+    stratum = np.clip(np.searchsorted(edges, cells.score, side="right") - 1, 0, strata - 1)
+    squares, _ = cells.square_sums
+    terms = (cells.weight, cells.events, squares, cells.weight * cells.score)
+    return np.stack([np.bincount(stratum, term.astype(np.float64), strata) for term in terms])
 
 
 def _edges(days: Sequence[Cells]) -> Floats:
@@ -121,66 +145,94 @@ def _edges(days: Sequence[Cells]) -> Floats:
     return MassAndWidth(n, n).group(Cells(score, weight, weight, weight)).edges
 
 
+class _Runs(NamedTuple):
+    """The run of days that differs most, for each set of labels."""
+
+    statistic: Floats
+    start: Ints
+    """Its first day."""
+    stop: Ints
+    """The day after its last."""
+
+
 class _Scan:
     """The largest statistic over all runs of days, for many sets of labels at once."""
 
     def __init__(self, strata: _Strata) -> None:
+        """Compute all that does not depend on labels."""
         self.strata = strata
         x = strata.x
-        self.level_gap = np.einsum("dk,dkj->jd", strata.count, strata.hat)
-        self.slope_gap = np.einsum("dk,dkj->jd", strata.count * x, strata.hat)
+        # Times the pooled gaps, these are the sums of w r(p) and of w r(p) x of each day.
+        self.level_gap = np.einsum("dk,dkj->jd", strata.weight, strata.hat)
+        self.slope_gap = np.einsum("dk,dkj->jd", strata.weight * x, strata.hat)
         self.variance = strata.variance.sum(axis=0)
         self.least = _LEAST * np.array([self.variance.sum(), self.variance @ x**2])
-        self.reached = np.vstack([np.zeros(x.size), np.cumsum(strata.count, axis=0)]) / strata.total
+        # The share of the weight of each stratum on the first 0, 1, 2, … days.
+        no_days = np.zeros(x.size)
+        self.reached = np.vstack([no_days, np.cumsum(strata.weight, axis=0)]) / strata.total
         weights = np.stack([self.variance, self.variance * x**2])
         total_weights = np.maximum(weights.sum(axis=1, keepdims=True), _TINY)
         self.shares = weights @ self.reached.T / total_weights
 
-    def __call__(self, excess: Floats) -> tuple[Floats, Ints, Ints]:
-        """The largest statistic of each set of labels, the first day of its run, the day after."""
-        gap = self.strata.gap(excess)
-        draws, days, _ = excess.shape
-        level = _tied_down(excess.sum(axis=-1) - gap @ self.level_gap, self.shares[0])
-        slope = _tied_down(excess @ self.strata.x - gap @ self.slope_gap, self.shares[1])
-        best = np.full(draws, -np.inf)
-        start = np.zeros(draws, dtype=np.int64)
-        stop = np.zeros(draws, dtype=np.int64)
-        for i in range(1, days):
-            ends = np.arange(i + 1, days + 1) if days <= _MANY_DAYS else np.unique([i + 1, days])
-            run_level = level[:, ends] - level[:, i, None]
-            run_slope = slope[:, ends] - slope[:, i, None]
-            value = self._statistic(i, ends, run_level, run_slope)
-            value -= np.where(ends < days, 2 * np.log(days), 0.0)
-            best_end = value.argmax(axis=1)
-            largest = value[np.arange(draws), best_end]
-            better = largest > best
-            best[better] = largest[better]
-            start[better] = i
-            stop[better] = ends[best_end[better]]
-        return best, start, stop
+    def __call__(self, residual: Floats) -> _Runs:
+        """The run of the largest statistic of each set of labels.
 
-    def _statistic(self, i: int, ends: Ints, level: Floats, slope: Floats) -> Floats:
-        """S of the runs from day i to each end; level and slope have shape (draws, ends)."""
-        share = self.reached[ends] - self.reached[i]
+        `residual` is Σw(y − p), of shape (sets, days, strata). A run starts on the second day or
+        later. With more than 200 days it is a single day, or lasts to the end.
+        """
+        gap = self.strata.gap(residual)
+        sets, days, _ = residual.shape
+        level = _tied_down(residual.sum(axis=-1) - gap @ self.level_gap, self.shares[0])
+        slope = _tied_down(residual @ self.strata.x - gap @ self.slope_gap, self.shares[1])
+        best = _Runs(np.full(sets, -np.inf), np.zeros(sets, np.int64), np.zeros(sets, np.int64))
+        for start in range(1, days):
+            if days <= _MANY_DAYS:
+                stops = np.arange(start + 1, days + 1)
+            else:
+                stops = np.unique([start + 1, days])
+            run_level = level[:, stops] - level[:, start, None]
+            run_slope = slope[:, stops] - slope[:, start, None]
+            statistic = self._statistic(start, stops, run_level, run_slope)
+            # A run that ends before the last day has a second change.
+            statistic -= np.where(stops < days, 2 * np.log(days), 0.0)
+            best_stop = statistic.argmax(axis=1)
+            largest = statistic[np.arange(sets), best_stop]
+            better = largest > best.statistic
+            best.statistic[better] = largest[better]
+            best.start[better] = start
+            best.stop[better] = stops[best_stop[better]]
+        return best
+
+    def _statistic(self, start: int, stops: Ints, level: Floats, slope: Floats) -> Floats:
+        """S of the runs from one day to each of several.
+
+        `level` and `slope` are the sums A and B over each run, of shape (sets, runs). A run adds
+        nothing where A or B has next to no variance.
+        """
+        share = self.reached[stops] - self.reached[start]
+        # The variance of a run's part of a sum that is tied down: share × rest.
         free = share * (1 - share) * self.variance
-        v_level = free.sum(axis=1)
+        level_variance = free.sum(axis=1)
         covariance = free @ self.strata.x
-        v_slope = free @ self.strata.x**2
-        divisor = np.maximum(v_level, _TINY)
+        slope_variance = free @ self.strata.x**2
+        divisor = np.maximum(level_variance, _TINY)
         # The slope, free of what the level explains, and the variance of this rest.
         rest = slope - level * (covariance / divisor)
-        v_rest = v_slope - covariance**2 / divisor
-        has_level = v_level > self.least[0]
-        has_slope = has_level & (v_rest > np.maximum(1e-6 * v_slope, self.least[1]))
+        rest_variance = slope_variance - covariance**2 / divisor
+        has_level = level_variance > self.least[0]
+        least_rest = np.maximum(1e-6 * slope_variance, self.least[1])
+        has_slope = has_level & (rest_variance > least_rest)
         by_level = np.where(has_level, level**2 / divisor, 0.0)
-        by_slope = np.where(has_slope, rest**2 / np.maximum(v_rest, _TINY), 0.0)
+        by_slope = np.where(has_slope, rest**2 / np.maximum(rest_variance, _TINY), 0.0)
         return np.asarray(by_level + by_slope)
 
 
 def _tied_down(values: Floats, share: Floats) -> Floats:
-    """Sums over the first 0, 1, 2, … days, less their share of the sum over all days.
+    """Sums over the first 0, 1, 2, … days, less their `share` of the sum over all days.
 
-    Interpolation leaves such a sum, which would be 0 without it.
+    `values` are those of each day, of shape (sets, days); `share` is that of the variance on the
+    first 0, 1, 2, … days. Without interpolation of gaps the sum over all days would be 0.
     """
-    sums = np.concatenate([np.zeros((len(values), 1)), np.cumsum(values, axis=1)], axis=1)
+    no_days = np.zeros((len(values), 1))
+    sums = np.concatenate([no_days, np.cumsum(values, axis=1)], axis=1)
     return np.asarray(sums - sums[:, -1:] * share)

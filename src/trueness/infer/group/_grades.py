@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
 from trueness._input.arguments import checked_fraction, checked_word, is_real
@@ -34,6 +35,7 @@ from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, RowOptions, 
 
 Portfolio: TypeAlias = Literal["infinite", "finite"]
 
+# Without grades or cut-offs, each distinct score is a grade, up to this many.
 _MOST_DISTINCT = 50
 _SAMPLING = "Weights are sampling weights"
 _SKETCH = "Sketch: a cell that a cut-off divides counts as a whole, in the grade of its mean score."
@@ -244,14 +246,23 @@ def grade_table(
 
 
 class _Model(NamedTuple):
-    """How events are judged."""
+    """How the events of a grade are judged: the options of :func:`grade_table`, checked."""
 
     level: float
+    """Of two-sided limits."""
     amber: float
+    """The one-sided level of the limit above which a grade is amber."""
     red: float
+    """The one-sided level of the limit above which a grade is red."""
     correlation: float
     portfolio: Portfolio
     margin: float | None
+    """The one-sided level of the conservative rate; None without it."""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether limits are those of infinitely many rows that depend on each other."""
+        return self.correlation > 0 and self.portfolio == "infinite"
 
 
 class _Graded(NamedTuple):
@@ -276,6 +287,7 @@ class _GradeSums(NamedTuple):
     squares: Floats
     """Σw²; the weight itself if weights count rows."""
     whole: bool
+    """Whether weights count rows."""
 
     @property
     def score(self) -> Floats:
@@ -285,10 +297,11 @@ class _GradeSums(NamedTuple):
 
     @classmethod
     def of_bins(cls, names: Iterable[str], parts: Iterable[Bins]) -> "_GradeSums":
-        """The grades of these names, in one or several parts."""
+        """The grades of these names, whose sums are the bins of one or several parts."""
         parts = tuple(parts)
 
         def joined(column: str) -> Floats:
+            """The sums of this name of all bins."""
             values = [np.asarray(getattr(part, column)) for part in parts]
             return np.concatenate(values).astype(np.float64)
 
@@ -308,10 +321,10 @@ class _GradeSums(NamedTuple):
     def in_order(self, order: Ints) -> "_GradeSums":
         """The grades in another order."""
         names = tuple(self.names[i] for i in order)
-        return self.each(lambda values: values[order])._replace(names=names)
+        return self._with_columns(lambda values: values[order])._replace(names=names)
 
-    def each(self, change: Callable[[Any], Any]) -> "_GradeSums":
-        """All columns changed in the same way, such as another order."""
+    def _with_columns(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> "_GradeSums":
+        """All columns of sums changed by one function; the names stay."""
         return self._replace(
             n=change(self.n),
             weight=change(self.weight),
@@ -323,11 +336,12 @@ class _GradeSums(NamedTuple):
     @property
     def total(self) -> "_GradeSums":
         """All grades together, as one."""
-        return self.each(lambda values: values.sum(keepdims=True))._replace(names=(_TOTAL,))
+        total = self._with_columns(lambda values: values.sum(keepdims=True))
+        return total._replace(names=(_TOTAL,))
 
 
 def _checked_lights(lights: Any) -> tuple[float, float]:
-    """The levels of amber and red, checked."""
+    """The levels of amber and red; anything but two levels, the lower first, is refused."""
     if not isinstance(lights, tuple | list) or len(lights) != 2:
         raise InputError("lights", "must be two levels, for amber and red", f"got {lights!r}")
     amber, red = (checked_fraction(light, "lights") for light in lights)
@@ -339,7 +353,11 @@ def _checked_lights(lights: Any) -> tuple[float, float]:
 
 
 def _by_score(y_true: Any, y_prob: Any, bins: Any, period: Any, rows: RowOptions) -> _Graded:
-    """Sums by intervals of the score."""
+    """The rows by intervals of their score, from rows or sums.
+
+    `bins` are the named cut-offs, edges or rule; None for one grade per distinct score. `period` is
+    the column of periods, and `rows` are the options of rows.
+    """
     names, rule = _names_and_rule(bins)
     if rule is not None:
         _check_number(rule.n_requested)
@@ -355,21 +373,17 @@ def _by_score(y_true: Any, y_prob: Any, bins: Any, period: Any, rows: RowOptions
         cells = evidence.tally_in(rule).parts[0]
         if rule is None:
             names, rule = _distinct(cells)
-        try:
-            part = Bins.from_cells(cells, rule.group(cells))
-        except InputError as error:
-            if not isinstance(bins, Mapping) or error.argument != "bins":
-                raise
-            raise error.but(remedy="Give the last grade the cut-off 1.") from None
+        part = _bins_of_cells(cells, rule, is_named=isinstance(bins, Mapping))
     _check_number(part.size)
     names = names or _interval_names(part.edges.tolist())
     notes = evidence.notes
     if isinstance(y_true, Sketch):
         notes = (_SKETCH, *notes)
-    rule = Edges(part.edges)
+    edges = Edges(part.edges)
 
     def sums_of(place: Ints) -> _GradeSums:
-        return _GradeSums.of_bins(names, [bins_of_rows(evidence.at(place).sample, rule)])
+        """The sums of the rows at these places."""
+        return _GradeSums.of_bins(names, [bins_of_rows(evidence.at(place).sample, edges)])
 
     return _Graded(
         sums=_GradeSums.of_bins(names, [part]),
@@ -377,6 +391,16 @@ def _by_score(y_true: Any, y_prob: Any, bins: Any, period: Any, rows: RowOptions
         notes=notes,
         periods=_by_period(_periods(evidence, y_true, period), evidence, sums_of),
     )
+
+
+def _bins_of_cells(cells: Cells, rule: BinRule, *, is_named: bool) -> Bins:
+    """The sums of each bin of a rule; scores beyond the last of named cut-offs are refused."""
+    try:
+        return Bins.from_cells(cells, rule.group(cells))
+    except InputError as error:
+        if not is_named or error.argument != "bins":
+            raise
+        raise error.but(remedy="Give the last grade the cut-off 1.") from None
 
 
 def _interval_names(edges: list[float]) -> tuple[str, ...]:
@@ -387,7 +411,10 @@ def _interval_names(edges: list[float]) -> tuple[str, ...]:
 
 
 def _periods(evidence: Evidence, y_true: Any, period: Any) -> SegmentColumn | None:
-    """The column of periods."""
+    """The period of each row; None if there are none.
+
+    `y_true` is only named in messages. Refused are sums, several columns, and too many periods.
+    """
     if period is None:
         return None
     if evidence.rows is None:
@@ -411,7 +438,10 @@ def _periods(evidence: Evidence, y_true: Any, period: Any) -> SegmentColumn | No
 def _by_period(
     column: SegmentColumn | None, evidence: Evidence, sums_of: Callable[[Ints], _GradeSums]
 ) -> tuple[tuple[str, _GradeSums], ...]:
-    """The sums of each period that has rows of any weight."""
+    """The name and the sums of each period that has rows of any weight; () without periods.
+
+    `column` has the period of each row, and `sums_of` sums the rows at some places.
+    """
     if column is None:
         return ()
     return tuple((name, sums_of(place)) for name, place in places_by_value(column, evidence))
@@ -424,7 +454,10 @@ def _check_number(grades: int) -> None:
 
 
 def _names_and_rule(bins: Any) -> tuple[tuple[str, ...], BinRule | None]:
-    """The names of the grades, if the caller gives them, and their cut-offs."""
+    """The names of the grades and their cut-offs; no names if the caller gives none.
+
+    No rule either for None. Named cut-offs must ascend from above 0 to at most 1.
+    """
     if bins is None:
         return (), None
     if not isinstance(bins, Mapping):
@@ -436,25 +469,26 @@ def _names_and_rule(bins: Any) -> tuple[tuple[str, ...], BinRule | None]:
     if twice:
         raise InputError("bins", "must have different names", f"{min(twice)!r} is there twice")
     last = 0.0
-    before = ""
+    after = "and no score is below"
     for name, cut in bins.items():
         if not is_real(cut) or not 0 <= cut <= 1:
             raise InputError(
                 "bins", "must have upper cut-offs in [0, 1]", f"that of {name!r} is {cut!r}"
             )
         if float(cut) <= last:
-            after = "and no score is below"
-            if before:
-                after = f"after {before!r} with {last:g}"
             got = f"{name!r} has {float(cut):g} {after}"
             raise InputError("bins", "must have upper cut-offs that ascend from above 0", got)
         last = float(cut)
-        before = str(name)
+        after = f"after {str(name)!r} with {last:g}"
     return names, Edges([0.0, *(float(cut) for cut in bins.values())])
 
 
 def _distinct(cells: Cells) -> tuple[tuple[str, ...], BinRule]:
-    """Each distinct score as a grade, named by its digits; by all of them if six are ambiguous."""
+    """The names of the grades if each distinct score is one, and the rule that makes them.
+
+    A grade is named by six digits of its score, or by all of them if six are ambiguous. More than
+    50 scores are refused.
+    """
     if cells.size > _MOST_DISTINCT:
         demand = "Grades must be given by a column or by cut-offs"
         got = f"there are {cells.size:,} distinct scores, too many for one grade each"
@@ -469,7 +503,12 @@ def _distinct(cells: Cells) -> tuple[tuple[str, ...], BinRule]:
 
 
 def _by_column(y_true: Any, y_prob: Any, grades: Any, period: Any, rows: RowOptions) -> _Graded:
-    """Sums by the values of a column."""
+    """The rows by the values of the column `grades`.
+
+    Grades without an order of their own are sorted by their mean score. Rows of weight 0 are left
+    out; those without a grade are refused or, if missing rows are dropped, left out with a warning.
+    `period` is the column of periods, and `rows` are the options of rows.
+    """
     if isinstance(y_true, Tally | Sketch | Binned):
         got = f"a {type(y_true).__name__} has none"
         raise InputError("grades", "needs rows", got, remedy="`bins=` makes grades of cut-offs.")
@@ -499,6 +538,7 @@ def _by_column(y_true: Any, y_prob: Any, grades: Any, period: Any, rows: RowOpti
         order = np.lexsort((order, sums.score))
 
     def sums_of(place: Ints) -> _GradeSums:
+        """The sums of the rows at these places."""
         return _sums_by_code(column, evidence, place).in_order(order)
 
     return _Graded(
@@ -510,7 +550,7 @@ def _by_column(y_true: Any, y_prob: Any, grades: Any, period: Any, rows: RowOpti
 
 
 def _sums_by_code(column: GradeColumn, evidence: Evidence, place: Ints) -> _GradeSums:
-    """The sums of some of the rows by the grades of a column."""
+    """The sums of the rows at these places, by the grades of a column."""
     code = column.code[place]
     by_grade = place[np.argsort(code, kind="stable")]
     ends = np.searchsorted(np.sort(code), np.arange(len(column.names) + 1)).tolist()
@@ -524,7 +564,7 @@ def _sums_by_code(column: GradeColumn, evidence: Evidence, place: Ints) -> _Grad
 
 
 def _table(graded: _Graded, model: _Model) -> GradeTable:
-    """The table of sums by grade."""
+    """The table of grades, judged by a model; a grade without rows is kept, with nan."""
     sums = graded.sums
     filled = sums.n > 0
     score = np.minimum(sums.score, 1.0)
@@ -562,32 +602,58 @@ def _table(graded: _Graded, model: _Model) -> GradeTable:
 
 
 def _long_run(periods: tuple[tuple[str, _GradeSums], ...]) -> GradePeriods | None:
-    """Rates by period and grade, and their averages over periods; None without periods."""
+    """The rate of each grade and of all rows in each period, and their averages over periods.
+
+    A grade without rows in a period has the rate nan there. None without periods.
+    """
     if not periods:
         return None
-    lines: list[tuple[str, str, int, float, float, float]] = []
-    rates: dict[str, list[float]] = {}
+    lines: list[_PeriodLine] = []
     for period, sums in periods:
         for part in (sums, sums.total):
-            for i, grade in enumerate(part.names):
-                events = float(part.events[i])
-                rate = min(events / float(part.weight[i]), 1.0) if part.n[i] else math.nan
-                lines.append((period, grade, int(part.n[i]), float(part.score[i]), events, rate))
-                rates.setdefault(grade, []).append(rate)
-    period_of, grade_of, n, score, events_of, rate_of = zip(*lines, strict=True)
+            lines += [_period_line(period, part, i) for i in range(len(part.names))]
+    rates: dict[str, list[float]] = {}
+    for line in lines:
+        rates.setdefault(line.grade, []).append(line.rate)
+    period_of, grade_of, n, score, events, rate = zip(*lines, strict=True)
     return GradePeriods(
         period=period_of,
         grade=grade_of,
         n=n,
         score=score,
-        events=events_of,
-        rate=rate_of,
+        events=events,
+        rate=rate,
         long_run={grade: _mean_of_known(values) for grade, values in rates.items()},
     )
 
 
+class _PeriodLine(NamedTuple):
+    """One grade in one period: the first fields of :class:`GradePeriods`."""
+
+    period: str
+    grade: str
+    n: int
+    score: float
+    events: float
+    rate: float
+
+
+def _period_line(period: str, sums: _GradeSums, i: int) -> _PeriodLine:
+    """The i-th grade in a period; its rate is nan without rows."""
+    events = float(sums.events[i])
+    rate = min(events / float(sums.weight[i]), 1.0) if sums.n[i] else math.nan
+    return _PeriodLine(
+        period=period,
+        grade=sums.names[i],
+        n=int(sums.n[i]),
+        score=float(sums.score[i]),
+        events=events,
+        rate=rate,
+    )
+
+
 def _mean_of_known(values: list[float]) -> float:
-    """The mean of the rates that are not nan."""
+    """The mean of the values that are not nan; nan if all are."""
     rates = [value for value in values if not math.isnan(value)]
     if not rates:
         return math.nan
@@ -595,7 +661,11 @@ def _mean_of_known(values: list[float]) -> float:
 
 
 def _grade(sums: _GradeSums, i: int, law: OneFactor, model: _Model) -> Grade:
-    """One line of the table, without adjustment of its p-value."""
+    """The line of the i-th grade, without adjustment of its p-value.
+
+    `law` is that of the number of events if the predicted probability is right. A grade without
+    rows has a line of nan.
+    """
     name = sums.names[i]
     if sums.n[i] == 0:
         return _empty_grade(name)
@@ -608,19 +678,21 @@ def _grade(sums: _GradeSums, i: int, law: OneFactor, model: _Model) -> Grade:
     whole = sums.whole
     k = round(events) if whole else rate * rows
     low, high = _rate_limits(law, k, rows, model)
-    is_large = model.correlation > 0 and model.portfolio == "infinite"
 
     def upper(probability: float) -> float:
-        if is_large:
+        """The upper limit of the rate at this one-sided level, if the PD is right."""
+        if model.is_large:
             return law.quantile(probability)
         return law.most_events(rows, probability, whole=whole) / rows
 
     def lower(probability: float) -> float:
-        if is_large:
+        """The lower limit of the rate at this one-sided level, if the PD is right."""
+        if model.is_large:
             return law.quantile(1 - probability)
         return law.fewest_events(rows, probability, whole=whole) / rows
 
     def over_score(value: float) -> float:
+        """Observed/expected for a rate; a mean score of 0 allows no event."""
         if score > 0:
             return value / score
         return math.inf if rate > 0 else math.nan
@@ -631,8 +703,8 @@ def _grade(sums: _GradeSums, i: int, law: OneFactor, model: _Model) -> Grade:
     red = upper(model.red)
     two_sided = (1 + model.level) / 2
     light: Light = _exact_light(pvalue, model)
-    if is_large:
-        light = _light(rate > amber, rate > red)
+    if model.is_large:
+        light = _light(amber=rate > amber, red=rate > red)
     power = _power_of_doubled(law, amber * rows, rows, whole=whole)
     if light == "green" and power < _NOTICED:
         light = "no power"
@@ -673,7 +745,10 @@ def _empty_grade(name: str) -> Grade:
 
 
 def _rate_limits(law: OneFactor, k: float, rows: float, model: _Model) -> tuple[float, float]:
-    """Two-sided limits of the rate."""
+    """The two-sided limits of the rate of `k` events of `rows` rows.
+
+    Clopper and Pearson's or, with correlated rows, those of the one-factor model.
+    """
     if model.correlation == 0:
         low, high = clopper_pearson(k, rows, model.level)
         return float(low), float(high)
@@ -682,7 +757,10 @@ def _rate_limits(law: OneFactor, k: float, rows: float, model: _Model) -> tuple[
 
 
 def _upper_rate(law: OneFactor, k: float, rows: float, model: _Model) -> float:
-    """The one-sided upper limit of the rate at the level of the margin."""
+    """The one-sided upper limit of the rate of `k` events of `rows` rows, at the margin's level.
+
+    nan without a margin, and 1 if every row has an event.
+    """
     if model.margin is None:
         return math.nan
     if model.correlation > 0:
@@ -694,7 +772,11 @@ def _upper_rate(law: OneFactor, k: float, rows: float, model: _Model) -> float:
 
 
 def _power_of_doubled(law: OneFactor, green: float, rows: float, *, whole: bool) -> float:
-    """The probability of more events than are green if every probability is doubled."""
+    """The probability that a grade is not green if every probability of `law` is doubled.
+
+    `green` is the largest number of events that is green, and `rows` the number of rows. 0 if all
+    rows may have an event.
+    """
     doubled = OneFactor(np.minimum(2 * law.p, 1.0), law.share, law.correlation)
     # The limit is a rate: times the rows it may miss a whole number by rounding.
     fewest = math.floor(green + 1e-6) + 1 if whole else green
@@ -708,11 +790,11 @@ def _exact_light(pvalue: float, model: _Model) -> Literal["green", "amber", "red
 
     The limits are the last numbers of events whose p-value is larger.
     """
-    return _light(pvalue <= 1 - model.amber, pvalue <= 1 - model.red)
+    return _light(amber=pvalue <= 1 - model.amber, red=pvalue <= 1 - model.red)
 
 
-def _light(amber: bool, red: bool) -> Literal["green", "amber", "red"]:
-    """The light of a grade beyond the limit of amber, or of red."""
+def _light(*, amber: bool, red: bool) -> Literal["green", "amber", "red"]:
+    """The light of a grade, from whether it is beyond the limit of amber, and of red."""
     if red:
         return "red"
     if amber:
@@ -721,7 +803,11 @@ def _light(amber: bool, red: bool) -> Literal["green", "amber", "red"]:
 
 
 def _offset(cells: Cells | None, total: Grade, level: float) -> Estimate:
-    """The shift of the log-odds at which as many events are expected as were observed."""
+    """The shift of all log-odds after which as many events are expected as were observed.
+
+    nan without `cells`, the sums by score. Infinite if all labels are equal, which leaves one limit
+    finite.
+    """
     offset = Estimate(
         measure="central-tendency offset",
         value=math.nan,
@@ -737,7 +823,7 @@ def _offset(cells: Cells | None, total: Grade, level: float) -> Estimate:
         return replace(offset, note=note)
     limits = shift_limits(cells, level)
     shift = limits.value
-    if math.isnan(shift):  # all labels are equal, which leaves one limit finite
+    if math.isnan(shift):
         if limits.low > -math.inf:
             shift = math.inf
         elif limits.high < math.inf:

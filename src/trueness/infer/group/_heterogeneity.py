@@ -18,7 +18,8 @@ from trueness.results import Heterogeneity
 from trueness.typing import ArrayLike, Floats
 
 # The likelihood may have two maxima: the grid is fine enough to tell them apart, and the best of
-# its points is refined.
+# its points is refined. It goes from 1e-9 of the smallest variance to 1,000 times the largest
+# difference between centres, squared, or the largest variance.
 _GRID = 400
 _SMALLEST = 1e-9
 _LARGEST = 1e3
@@ -106,25 +107,30 @@ def heterogeneity(
 
 
 def random_effects(y: Floats, variance: Floats, level: float) -> Heterogeneity:
-    """The mean of estimates with these variances, as :func:`heterogeneity`."""
+    """The mean of the estimates `y` of centres, and how far the centres differ.
+
+    `variance` is that of each estimate; there are at least two. The model and the limits are those
+    of :func:`heterogeneity`.
+    """
     # In units of the usual variance, so that no step below depends on the unit of the values.
     unit = float(np.median(variance))
-    scaled = _Centres((y - np.median(y)) / math.sqrt(unit), variance / unit)
+    median = float(np.median(y))
+    scaled = _Centres((y - median) / math.sqrt(unit), variance / unit)
     tau2 = scaled.between_variance()
     weight = 1 / (scaled.variance + tau2)
     freedom = y.size - 1
     mean = scaled.mean(tau2)
-    inflation = max(1.0, scaled.spread(tau2) / freedom)
+    inflation = max(1.0, scaled.q(tau2) / freedom)
     error = math.sqrt(inflation / float(weight.sum()))
     limits = t_limits(mean, error, freedom, level)
     prediction = t_limits(mean, math.sqrt(tau2 + error**2), freedom, level)
     tail = Level(level).tail
-    tau2_low = scaled.variance_with_spread(float(chdtri(freedom, tail)))
-    tau2_high = scaled.variance_with_spread(float(chdtri(freedom, 1 - tail)))
-    centre = float(np.median(y))
+    tau2_low = scaled.variance_with_q(float(chdtri(freedom, tail)))
+    tau2_high = scaled.variance_with_q(float(chdtri(freedom, 1 - tail)))
 
     def back(value: float) -> float:
-        return centre + math.sqrt(unit) * value
+        """A value in the units of the estimates."""
+        return median + math.sqrt(unit) * value
 
     return Heterogeneity(
         mean=back(mean),
@@ -136,83 +142,92 @@ def random_effects(y: Floats, variance: Floats, level: float) -> Heterogeneity:
         tau2=unit * tau2,
         tau2_low=unit * tau2_low,
         tau2_high=unit * tau2_high,
-        pvalue=float(chdtrc(freedom, scaled.spread(0.0))),
+        pvalue=float(chdtrc(freedom, scaled.q(0.0))),
         centres=int(y.size),
         level=level,
     )
 
 
 class _Centres(NamedTuple):
-    """Estimates and their variances."""
+    """Estimates and their variances, one per centre.
+
+    With tau2 the variance of the true values between centres, an estimate has the weight
+    w = 1/(its variance + tau2).
+    """
 
     y: Floats
     variance: Floats
 
     def mean(self, tau2: float) -> float:
-        """The mean with the weights of a variance between centres."""
+        """The weighted mean of the estimates."""
         weight = 1 / (self.variance + tau2)
         return float((weight * self.y).sum() / weight.sum())
 
-    def spread(self, tau2: float) -> float:
-        """Cochran's Q with the weights of a variance between centres.
-
-        It falls with that variance.
-        """
+    def q(self, tau2: float) -> float:
+        """Cochran's Q, Σw(y − mean)², which falls as the variance between centres grows."""
         weight = 1 / (self.variance + tau2)
         return float((weight * (self.y - self.mean(tau2)) ** 2).sum())
 
     def likelihood(self, tau2: float) -> float:
-        """The restricted log-likelihood, but for a constant."""
+        """The restricted log-likelihood of a variance between centres, but for a constant."""
         total = self.variance + tau2
         weights = float((1 / total).sum())
-        return -0.5 * (float(np.log(total).sum()) + math.log(weights) + self.spread(tau2))
+        return -0.5 * (float(np.log(total).sum()) + math.log(weights) + self.q(tau2))
 
     def slope(self, tau2: float) -> float:
-        """Twice the derivative of the restricted log-likelihood."""
+        """Twice the derivative of the restricted log-likelihood by the variance."""
         weight = 1 / (self.variance + tau2)
         residual = self.y - self.mean(tau2)
-        spread = float((weight**2 * residual**2).sum())
+        weighted_squares = float((weight**2 * residual**2).sum())
         squares = float((weight**2).sum())
         total = float(weight.sum())
-        return spread - total + squares / total
+        return weighted_squares - total + squares / total
 
     def between_variance(self) -> float:
         """The variance between centres of the largest restricted likelihood.
 
-        It is 0 if the likelihood falls from 0 on.
+        It is 0 if the likelihood falls from 0 on. Otherwise the best point of a grid is refined
+        between its neighbours, or returned if the likelihood is flat there but for rounding.
         """
         largest = _LARGEST * max(float(np.ptp(self.y)) ** 2, float(self.variance.max()))
         smallest = _SMALLEST * float(self.variance.min())
         grid = [0.0, *np.geomspace(smallest, largest, _GRID).tolist()]
         best = max(range(_GRID), key=lambda i: self.likelihood(grid[i]))
-        rises = self.slope(grid[best]) > 0
-        if best == 0 and not rises:
+        if self.slope(grid[best]) > 0:
+            low = grid[best]
+            high = grid[best + 1]
+        elif best == 0:
             return 0.0
-        low = grid[best] if rises else grid[best - 1]
-        high = grid[best + 1] if rises else grid[best]
-        if self.slope(low) <= 0 or self.slope(high) > 0:  # the likelihood is flat but for rounding
+        else:
+            low = grid[best - 1]
+            high = grid[best]
+        if self.slope(low) <= 0 or self.slope(high) > 0:
             return float(grid[best])
         return _root(self.slope, low, high)
 
-    def variance_with_spread(self, target: float) -> float:
+    def variance_with_q(self, target: float) -> float:
         """The variance between centres at which Q is this number.
 
         It is 0 if Q is smaller for every variance.
         """
-        if self.spread(0.0) <= target:
+        if self.q(0.0) <= target:
             return 0.0
         high = max(float(np.ptp(self.y)) ** 2, float(self.variance.max()))
-        while self.spread(high) > target:
+        while self.q(high) > target:
             high *= 4
-        return _root(lambda tau2: self.spread(tau2) - target, 0.0, high)
+        return _root(lambda tau2: self.q(tau2) - target, 0.0, high)
 
 
 def _root(f: Callable[[float], float], low: float, high: float) -> float:
+    """The number between two others at which a function is 0, to 13 digits."""
     return bracketed_root(f, low, high, xtol=1e-14 * high, rtol=1e-13)
 
 
 def _read(values: Any, name: str) -> Floats:
-    """One finite number per centre, checked."""
+    """The numbers of an argument called `name`: one finite number per centre, none beyond 1e20.
+
+    Anything else is refused.
+    """
     entered = numeric(column(values, name), name)
     numbers = entered.values.astype(np.float64)
     if numbers.ndim != 1:

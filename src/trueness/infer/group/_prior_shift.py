@@ -166,22 +166,22 @@ def prior_shift(
 def shift_of_limits(
     intercept: Limits | Estimate, slope: Limits | Estimate, inside: InsideCells, level: float
 ) -> PriorShift:
-    """The prior shift from the intercept at slope 1 and the slope, with their limits."""
-    with np.errstate(over="ignore"):
-        weight, high, low = (
-            float(np.exp(-shift)) for shift in (intercept.value, intercept.low, intercept.high)
-        )
-    if math.isnan(weight):  # equal labels leave one limit finite
+    """The prior shift from the intercept at slope 1 and the slope, with their limits.
+
+    The weight is exp(−intercept). If the intercept is nan, since all labels are equal, one of its
+    limits is finite, and the weight is 0 or infinite. `inside` are the rows of scores strictly
+    between 0 and 1.
+    """
+    weight = _weight(intercept.value)
+    if math.isnan(weight):
         if intercept.high < math.inf:
             weight = math.inf
         elif intercept.low > -math.inf:
             weight = 0.0
-        else:
-            weight = math.nan
     return PriorShift(
         weight=weight,
-        low=low,
-        high=high,
+        low=_weight(intercept.high),
+        high=_weight(intercept.low),
         level=level,
         slope=slope.value,
         slope_low=slope.low,
@@ -189,3 +189,9 @@ def shift_of_limits(
         n=int(inside.cells.row_counts.sum()),
         n_certain=inside.certain,
     )
+
+
+def _weight(intercept: float) -> float:
+    """The factor by which odds were multiplied; infinite where it is too large for a float."""
+    with np.errstate(over="ignore"):
+        return float(np.exp(-intercept))

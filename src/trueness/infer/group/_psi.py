@@ -19,7 +19,7 @@ from trueness.infer._floors import floor_of
 from trueness.results import Stability
 from trueness.typing import ArrayLike, Floats, Ints
 
-# Their number plus one, times 0.95, is whole: see `infer._floors`.
+# Their number plus one, times 0.95, is whole: see `_DRAWS` of `infer._floors`.
 _DRAWS = 1_999
 # NumPy draws hypergeometric numbers from populations below this.
 _MOST_DRAWN = 10**9
@@ -102,13 +102,16 @@ def psi(
     level = checked_level(level)
     seed = whole_seed(seed)
     rule = _TENTHS if bins is None else blind_to_labels(as_rule(bins))
-    samples = [_cells_of(first, "first"), _cells_of(second, "second")]
-    pooled = samples[0] + samples[1]
+    first_cells = _cells_of(first, "first")
+    second_cells = _cells_of(second, "second")
+    pooled = first_cells + second_cells
     groups = rule.group(pooled)
-    counts = [_counts_in(cells, pooled, groups.start) for cells in samples]
-    sizes = [int(count.sum()) for count in counts]
-    parts = _parts(counts[0], counts[1])
-    draws, method = _redrawn(counts[0] + counts[1], sizes[0], sizes[1], seed)
+    first_counts = _counts_in(first_cells, pooled, groups.start)
+    second_counts = _counts_in(second_cells, pooled, groups.start)
+    n_first = int(first_counts.sum())
+    n_second = int(second_counts.sum())
+    parts = _parts(first_counts, second_counts)
+    draws, method = _redrawn(first_counts + second_counts, n_first, n_second, seed)
     floor = floor_of(draws, level)
     value = float(parts.sum())
     # A draw of the same table may differ in the last bits, by the order of the bins.
@@ -121,18 +124,22 @@ def psi(
         level=level,
         low_edge=groups.edges[:-1],
         high_edge=groups.edges[1:],
-        first=counts[0],
-        second=counts[1],
+        first=first_counts,
+        second=second_counts,
         parts=parts,
-        n_first=sizes[0],
-        n_second=sizes[1],
+        n_first=n_first,
+        n_second=n_second,
         bins=repr(rule),
         method=method,
     )
 
 
 def _cells_of(scores: Any, name: str) -> Cells:
-    """The rows per distinct score of one sample."""
+    """The rows per distinct score of one sample, from its scores or sums.
+
+    `name` is that of the argument, for messages. Sums that do not keep every score, and several or
+    no scores, are refused.
+    """
     if isinstance(scores, Binned):
         remedy = "Pass the scores, a Tally or a Sketch."
         raise InputError(name, "must keep every distinct score", "a Binned does not", remedy=remedy)
@@ -162,14 +169,23 @@ def _cells_of(scores: Any, name: str) -> Cells:
 
 
 def _counts_in(cells: Cells, pooled: Cells, start: Ints) -> Ints:
-    """The rows of one sample in each group of the pooled cells."""
+    """The rows of one sample in each bin.
+
+    `pooled` are the cells of both samples together, one per score, and `start` the first of these
+    cells in each bin and, last, their number.
+    """
     by_score = np.zeros(pooled.size + 1, np.int64)
     by_score[1 + np.searchsorted(pooled.score, cells.score)] = cells.weight
     return np.asarray(np.diff(np.cumsum(by_score)[start]))
 
 
 def _parts(first: Ints, second: Ints) -> Floats:
-    """What each bin adds to the index, for one table of counts or several, one in each row."""
+    """What each bin adds to the stability index of two samples, (a − c) log(a/c).
+
+    `first` and `second` are the rows of the samples in each bin: one table, or several in rows. The
+    shares a and c are those after half a row was added to each bin that has rows; a bin without
+    rows adds 0.
+    """
     filled = (first + second) > 0
     half_rows = filled.sum(axis=-1, keepdims=True) / 2
     a = (first + 0.5) / (first.sum(axis=-1, keepdims=True) + half_rows)
@@ -178,7 +194,11 @@ def _parts(first: Ints, second: Ints) -> Floats:
 
 
 def _redrawn(pooled: Ints, n_first: int, n_second: int, seed: int) -> tuple[Floats, str]:
-    """The index of tables in which chance alone divides the rows, and how they were drawn."""
+    """The stability indices of 1,999 random divisions of the rows of both samples.
+
+    `pooled` are the rows of both together in each bin. Above 10⁹ rows the indices are drawn from
+    their limit law instead. How they were drawn comes second, in words.
+    """
     rng = stream(seed, "labels")
     filled = pooled[pooled > 0]
     if n_first + n_second < _MOST_DRAWN:

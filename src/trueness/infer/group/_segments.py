@@ -35,12 +35,15 @@ from trueness.results._segments import ClassRow
 from trueness.typing import Floats, Ints
 
 Sums: TypeAlias = Tally | Sketch | Binned
+# Labels drawn: at the level 0.95 the smallest p-value, 0.001, is a fiftieth of the limit.
 _DRAWS = 999
 _ROUNDED = (
     " Labels contradict scores of exactly 0 or 1; for the test those were moved by up to half of "
     "`rounded_to`."
 )
+# The segments that a note names.
 _NAMED = 6
+# Rows of a segment that is too small to be judged alone.
 _SMALL = 5
 
 
@@ -52,7 +55,7 @@ def segments_of(
     resamples: int | None = None,
     seed: int,
 ) -> Segments:
-    """The segments of rows that have been read, as :func:`segments`."""
+    """The segments of rows that have been read, as :func:`trueness.segments`."""
     rows = of_rows(evidence, columns, "segments")
     segments = describe_segments(rows, level, resamples, seed, evidence.rounded_to)
     return replace(segments, notes=(*evidence.notes, *segments.notes))
@@ -61,7 +64,12 @@ def segments_of(
 def sums_by_group(
     sums: Accumulator | Mapping[Any, Sums], by: Any, crossed: int, *, alone: bool
 ) -> SegmentRows:
-    """Sums of groups; they must be `alone`, without scores, clusters and options of rows."""
+    """The cells of the sums of groups, with a column for each part of their keys.
+
+    `by` names these columns; an Accumulator knows their names. Up to `crossed` columns together are
+    further columns. Refused are sums that are not `alone`, but beside scores, clusters or options
+    of rows; anything but sums of one problem; and names that do not fit.
+    """
     if not alone:
         demand = "must be labels if `y_prob`, `cluster` or an option of rows is passed"
         got = f"got a {type(sums).__name__} of sums"
@@ -92,18 +100,32 @@ def sums_by_group(
         raise InputError(
             "y_true", "must hold sums of one problem", "these have one per class", remedy=remedy
         )
-    columns = len(next(iter(groups))) if isinstance(next(iter(groups)), tuple) else 1
-    names = [by or "group"] if columns == 1 and (by is None or isinstance(by, str)) else by
-    names = [f"column {i + 1}" for i in range(columns)] if names is None else list(names)
+    first_key = next(iter(groups))
+    columns = len(first_key) if isinstance(first_key, tuple) else 1
+    names = _column_names(by, columns)
     if len(names) != columns:
         raise InputError("by", f"must name the {columns} columns of the groups", f"got {by!r}")
     return of_groups(names, problems, crossed)
 
 
+def _column_names(by: Any, columns: int) -> list[str]:
+    """The names of the columns of the keys of groups; `by` has them, or is None."""
+    if by is None:
+        return ["group"] if columns == 1 else [f"column {i + 1}" for i in range(columns)]
+    if columns == 1 and isinstance(by, str):
+        return [by or "group"]
+    return list(by)
+
+
 def describe_segments(
     rows: SegmentRows, level: float, draws: int | None, seed: int, rounded_to: float | None = None
 ) -> Segments:
-    """Test, measure and sort all segments."""
+    """Test all segments jointly, measure them, and sort them by the cost of their error.
+
+    By default 999 sets of labels are drawn, or more if the level needs them. Scores of exactly 0
+    and 1 that labels contradict are moved for the test, by up to half of `rounded_to`; not if it is
+    None.
+    """
     alpha = Level(level).alpha
     if draws is None:
         check_drawn_level(level, "`segments`", "Or say how many `resamples` to draw.")
@@ -115,13 +137,14 @@ def describe_segments(
     rate = sums.events / sums.weight
     low, high = sums.rate_limits(level ** (1 / score.size))
     ends = np.cumsum([len(column.values) for column in rows.columns])[:-1]
-    shrunk = [
-        shrink(rows.score, rows.weight, rows.events, column.code, part, level)
-        for column, part in zip(rows.columns, np.split(sums.effective, ends), strict=True)
+    shrunk_parts = [
+        shrink(rows.score, rows.weight, rows.events, column.code, effective, level)
+        for column, effective in zip(rows.columns, np.split(sums.effective, ends), strict=True)
     ]
     shrunk_gap, shrunk_low, shrunk_high = (
-        np.concatenate(values) for values in list(zip(*shrunk, strict=True))[:3]
+        np.concatenate(values) for values in list(zip(*shrunk_parts, strict=True))[:3]
     )
+    # A segment whose scores are all 0 has no ratio.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio, ratio_low, ratio_high = (
             np.where(score > 0, value / score, np.nan) for value in (rate, low, high)
@@ -191,7 +214,10 @@ def _assumptions(rows: SegmentRows, draws: int, pooled: bool) -> str:
 
 
 def _small(n: Ints) -> str:
-    """Says if most segments are too small to be judged alone; else empty."""
+    """A sentence if most segments have too few rows to be judged alone; else empty.
+
+    `n` is the number of rows of each.
+    """
     small = int((n < _SMALL).sum())
     if 2 * small <= n.size:
         return ""
@@ -202,7 +228,11 @@ def _small(n: Ints) -> str:
 
 
 def _few_clusters(names: list[tuple[str, str]], clusters: Floats) -> str:
-    """Which segments have too few clusters for the test to keep its level; empty if none."""
+    """A sentence that names the segments with too few clusters for a reliable test; else empty.
+
+    `names` are the column and the value of each segment, and `clusters` how many clusters of equal
+    size its clusters are worth.
+    """
     segments = [f"{names[i][0]} = {names[i][1]}" for i in np.flatnonzero(clusters < FEW_CLUSTERS)]
     if not segments:
         return ""
@@ -215,20 +245,25 @@ def _few_clusters(names: list[tuple[str, str]], clusters: Floats) -> str:
     )
 
 
-_TEST_LABELS = 2e8  # each costs some 20 ns
+# Labels drawn for all classes: each costs some 20 ns.
+_TEST_LABELS = 2e8
 
 
 def classes_of(
     evidence: Evidence, *, bins: BinsLike = 10, level: float = 0.95, alpha: float, seed: int
 ) -> tuple[ClassRow, ...]:
-    """One row per class, the largest ECE first; flags have joint level `alpha`."""
+    """One row per class, the largest ECE first.
+
+    Each class is compared with the rest: its mean score and its share of the rows, their ratio with
+    limits, its ECE and its p-value. Flags have the joint level `alpha` (Holm). The `damage` of a
+    class is its share of the sum of all ECEs, 0 if all are 0.
+    """
     assert evidence.classwise is not None
     draws = _draws(evidence.classwise.parts, alpha)
     rows = []
     for label, problem in evidence.each_class():
-        limits = ratio_limits(
-            problem.cells, level, problem.clustered if problem.dependent else None
-        )
+        clusters = problem.clustered if problem.dependent else None
+        limits = ratio_limits(problem.cells, level, clusters)
         score, share, gap = problem.means
         row = ClassRow(
             label=str(label),
@@ -268,9 +303,9 @@ def worst_class(classes: Iterable[ClassRow] | None) -> ClassRow | None:
 def _pvalue(problem: Evidence, draws: int | None, seed: int) -> float | None:
     """The p-value of calibration of one class; None if no test is possible.
 
-    With `draws`, and for dependent rows always, it is that of the omnibus test by drawn labels.
+    With `draws`, and for rows in clusters always, it is that of the omnibus test by drawn labels.
     Otherwise it is that of the Kolmogorov–Smirnov test, whose limiting distribution needs no draws.
-    For a rare class this test would draw labels too, and a p-value from draws is never small enough
+    For a rare class that test would draw labels too, and a p-value from draws is never small enough
     for the correction for all classes: there the number of events is tested.
     """
     try:
@@ -285,9 +320,10 @@ def _pvalue(problem: Evidence, draws: int | None, seed: int) -> float | None:
 
 
 def _events_pvalue(cells: Cells) -> float:
-    """Twice the smaller binomial tail of the number of events.
+    """The two-sided p-value of the number of events of one class: twice the binomial tail.
 
-    It bounds the tail for different scores from one event too many or too few on (Hoeffding).
+    The binomial law has the mean score of the rows. If scores differ, its tail bounds that of their
+    events from one event too many or too few on (Hoeffding). Up to there the p-value is 1.
     """
     n = cells.totals.weight
     events = cells.totals.events
@@ -300,19 +336,21 @@ def _events_pvalue(cells: Cells) -> float:
 
 
 def draws_for(problems: int, alpha: float) -> int:
-    """Draws that let the smallest p-value survive a correction for the number of problems."""
+    """Draws that let the smallest p-value survive a correction for the number of problems.
+
+    At least 999, and so many that 20 of them are beyond `alpha` / `problems`.
+    """
     return max(_DRAWS, math.ceil(round(20 * problems / alpha, 6)) - 1)
 
 
 def _draws(parts: Sequence[Cells], alpha: float) -> int | None:
-    """Draws that let the smallest p-value survive a correction for all the tests.
+    """Draws for the test of each class that let its p-value survive a correction for all classes.
 
-    None if that costs too much.
+    `parts` are the sums of each class. None if the draws would cost too much, or if weights do not
+    count rows, so that labels cannot be drawn.
     """
     draws = max(_DRAWS, math.ceil(round(2 * len(parts) / alpha, 6)) - 1)
-    budget = _TEST_LABELS / draws
-    for part in parts:
-        budget -= part.size
-        if budget < 0 or not part.whole:
-            return None
+    scores = sum(part.size for part in parts)
+    if scores > _TEST_LABELS / draws or not all(part.whole for part in parts):
+        return None
     return draws

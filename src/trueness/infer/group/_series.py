@@ -1,7 +1,7 @@
 """`calibration_series`: every day of a series tested, and the day on which calibration changed."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -25,19 +25,20 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, collected_warnings, quietly
-from trueness.infer._floors import floor_of, gap_draws
-from trueness.infer.group._change_point import change_point
+from trueness.infer._floors import NO_FLOOR, Floor, floor_of, gap_draws
+from trueness.infer.group._change_point import ChangePoint, change_point
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.infer.limits._ece import Gaps, ece_limits_of
+from trueness.infer.limits._limits import Limits
 from trueness.infer.test._calibration_test import test_of
 from trueness.measure import calibration_slope, ece, observed_expected
-from trueness.results import Change, Series
+from trueness.results import Change, Interval, Series
 from trueness.typing import ArrayLike, Floats, Ints
 
 _DRAWS = 999
 # Draws for a change, times classes, if the level needs many.
 _CHANGE_DRAWS = 1_000_000
-# Cells times draws of all tests that are repeated with more draws.
+# Cells times draws of all tests that are repeated with more draws: some ten seconds.
 _TEST_LABELS = 4e8
 # The omnibus test draws near ties together, so that it has at most about this many entries.
 _MOST_ENTRIES = 4096
@@ -145,11 +146,7 @@ def calibration_series(
     seed = whole_seed(seed)
     report = reporter(progress)
     several = len(filled) > 1
-    at_means = {
-        name: Tally(day.kind, tuple(part.at_means() for part in day.parts), day.classes)
-        for name, day in filled.items()
-    }
-    tests = _Tests(at_means, draws, seed)
+    tests = _Tests({name: _at_means(day) for name, day in filled.items()}, draws, seed)
     lines = []
     for i, (name, day) in enumerate(days.items()):
         lines.append(_Line() if day is None else _line(day, tests, name, rule, level))
@@ -199,24 +196,31 @@ def calibration_series(
     )
 
 
+def _at_means(sums: AnySums) -> Tally:
+    """The sums of one day with all rows of a cell or bin at its mean score."""
+    return Tally(sums.kind, tuple(part.at_means() for part in sums.parts), sums.classes)
+
+
 def _by_day(y_true: Any, y_prob: Any, by: Any) -> dict[str, Tally]:
     """The tally of the rows of each day; numbers in their order."""
-    for name, value in (("y_prob", y_prob), ("by", by)):
-        if value is None and not (name == "y_prob" and isinstance(y_true, Events)):
-            raise InputError(name, "must be given beside labels", "got None")
+    if y_prob is None and not isinstance(y_true, Events):
+        raise InputError("y_prob", "must be given beside labels", "got None")
+    if by is None:
+        raise InputError("by", "must be given beside labels", "got None")
     evidence = read_rows(y_true, y_prob, {}, kind="confidence")
     evidence.require_one("a series")
     (column, *more) = evidence.columns(by, y_true, whole="names")
-    if more or column.note or MISSING in column.values:
-        if more:
-            got = "it has several columns"
-        elif column.note:
-            got = "it has many fractions"
-        else:
-            got = "some are missing"
+    got = ""
+    if more:
+        got = "it has several columns"
+    elif column.note:
+        got = "it has many fractions"
+    elif MISSING in column.values:
+        got = "some are missing"
+    if got:
         raise InputError("by", "must be one column with the day of each row", got)
     _ = evidence.sums  # checks every value, and warns
-    order: Any = range(len(column.values))
+    order: Iterable[int] = range(len(column.values))
     with suppress(ValueError):
         order = np.argsort([float(name) for name in column.values], kind="stable")
     days = {}
@@ -227,7 +231,7 @@ def _by_day(y_true: Any, y_prob: Any, by: Any) -> dict[str, Tally]:
 
 
 def _days(sums: Any) -> dict[str, AnySums | None]:
-    """The sums of each day; None for a day without rows."""
+    """The sums of each day, from a dict of sums by name; None for a day without rows."""
     if not isinstance(sums, Mapping):
         raise InputError("sums", "must be a dict of names and sums", f"got {type(sums).__name__}")
     days: dict[str, AnySums | None] = {}
@@ -237,30 +241,36 @@ def _days(sums: Any) -> dict[str, AnySums | None]:
             raise InputError(
                 "sums", "must have one name for each day", f"got the tuple {name!r}", remedy=remedy
             )
-        if not isinstance(sums_of_day, Tally | Sketch | Binned | Accumulator):
-            remedy = "`tn.tally(y_true, y_prob)` makes sums of rows."
-            demand = "must hold a Tally, Sketch, Binned or Accumulator for each day"
-            got = f"{str(name)!r} is of type"
-            raise InputError("sums", demand, f"{got} {type(sums_of_day).__name__}", remedy=remedy)
-        total = sums_of_day
-        if isinstance(total, Accumulator) and total.n:
-            total = total.total
-        if getattr(total, "buckets", None) is not None:
-            got = (
-                f"{str(name)!r} has buckets of clusters, whose dependence the tests of days do not "
-                "allow for"
-            )
-            remedy = "`tn.Watch` takes such sums."
-            raise InputError("sums", "must be of independent rows", got, remedy=remedy)
-        days[str(name)] = None if isinstance(total, Accumulator) or total.n == 0 else total
+        days[str(name)] = _sums_of_day(str(name), sums_of_day)
     return days
+
+
+def _sums_of_day(name: str, sums: Any) -> AnySums | None:
+    """The sums of the day of this name; None without rows. Sums of clusters are refused."""
+    if not isinstance(sums, Tally | Sketch | Binned | Accumulator):
+        remedy = "`tn.tally(y_true, y_prob)` makes sums of rows."
+        demand = "must hold a Tally, Sketch, Binned or Accumulator for each day"
+        raise InputError(
+            "sums", demand, f"{name!r} is of type {type(sums).__name__}", remedy=remedy
+        )
+    if isinstance(sums, Accumulator):
+        if not sums.n:
+            return None
+        sums = sums.total
+    if sums.buckets is not None:
+        got = (
+            f"{name!r} has buckets of clusters, whose dependence the tests of days do not allow for"
+        )
+        remedy = "`tn.Watch` takes such sums."
+        raise InputError("sums", "must be of independent rows", got, remedy=remedy)
+    return sums if sums.n else None
 
 
 def _add(sums: Mapping[str, Any]) -> Any:
     """All days together.
 
     They are added by pairs: one after another would take time that grows with the square of the
-    days.
+    days. Days of different types, or whose sums do not add, are refused by name.
     """
     parts = list(sums.items())
     while len(parts) > 1:
@@ -298,48 +308,77 @@ class _Line(NamedTuple):
 
 
 def _line(sums: AnySums, tests: "_Tests", name: str, rule: BinRule, level: float) -> _Line:
-    """The numbers of one day."""
+    """The numbers of the day of this name, which has rows.
+
+    Mean score and rate of sums per class are over all classes. The limits of the ECE are nan with
+    one row or several classes, and the l2 error is as :func:`_error_interval` says.
+    """
     tally = tests.tallies[name]
-    # Over all classes for sums per class.
     weight = sum(float(part.weight.sum()) for part in tally.parts)
     score = sum(float(part.weight @ part.score) for part in tally.parts)
     events = sum(float(part.events.sum()) for part in tally.parts)
-    line = _Line(n=sums.n, score=score / weight, rate=events / weight)
+    limits = Limits()
     with collected_warnings():  # small days are expected in a series
-        line = line._replace(ece=float(ece(sums, bins=rule)))
-        floor, floor_high = _floor(tally, rule, level, tests.seed)
-        line = line._replace(floor=floor, floor_high=floor_high)
-        with suppress(InputError):  # one row, or several classes
+        value = float(ece(sums, bins=rule))
+        floor = _floor(tally, rule, level, tests.seed)
+        with suppress(InputError):
             evidence = Sums.read(sums, two_columns="keep")
             limits = ece_limits_of(evidence, bins=rule, level=(1 + level) / 2, seed=tests.seed)
-            line = line._replace(ece_low=limits.low, ece_high=limits.high)
-        with suppress(InputError):  # too few rows, or weights that a tally does not know one by one
-            if not isinstance(sums, Binned) and len(tally.parts) == 1:
-                error = interval_of(Sums.read(tally), level=level, seed=tests.seed)
-                line = line._replace(
-                    error=error.estimate,
-                    error_low=error.low,
-                    error_high=error.high,
-                    includes_zero=error.includes_zero,
-                )
-    return line._replace(pvalue=tests.pvalue(tally, tests.draws))
+        error = None if isinstance(sums, Binned) else _error_interval(tally, level, tests.seed)
+    line = _Line(
+        n=sums.n,
+        score=score / weight,
+        rate=events / weight,
+        ece=value,
+        ece_low=limits.low,
+        ece_high=limits.high,
+        floor=floor.mean,
+        floor_high=floor.high,
+        pvalue=tests.pvalue(tally, tests.draws),
+    )
+    if error is None:
+        return line
+    return line._replace(
+        error=error.estimate,
+        error_low=error.low,
+        error_high=error.high,
+        includes_zero=error.includes_zero,
+    )
 
 
-def _floor(tally: Tally, rule: BinRule, level: float, seed: int) -> tuple[float, float]:
-    """Mean and upper quantile of the ECE of a calibrated model."""
+def _error_interval(tally: Tally, level: float, seed: int) -> Interval | None:
+    """The interval for the l2 error of one day.
+
+    None with several classes, with too few rows, and with weights that a tally does not know one by
+    one.
+    """
+    if len(tally.parts) != 1:
+        return None
+    with suppress(InputError):
+        return interval_of(Sums.read(tally), level=level, seed=seed)
+    return None
+
+
+def _floor(tally: Tally, rule: BinRule, level: float, seed: int) -> Floor:
+    """Mean and upper quantile of the ECE of a calibrated model; nan if weights do not count rows.
+
+    The classes of a class-wise view are dependent, in a way that sums do not keep: their quantiles
+    are averaged, which is cautious.
+    """
     if not all(cells.whole for cells in tally.parts):
-        return math.nan, math.nan
-    # The classes of a class-wise view are dependent, in a way that sums do not keep: their
-    # quantiles are averaged, which is cautious.
+        return NO_FLOOR
+    problems = [tally]
     if tally.kind == "classwise":
-        apart = [Tally("binary", (cells,)) for cells in _filled(tally)]
-    else:
-        apart = [tally]
+        problems = [Tally("binary", (cells,)) for cells in _filled(tally)]
     gaps = Gaps(rule, 1.0, 1)
-    floors = [floor_of(gap_draws(Sums.read(part), gaps, seed), level) for part in apart]
-    mean = float(np.mean([floor.mean for floor in floors]))
-    high = float(np.mean([floor.high for floor in floors]))
-    return mean, high
+    floors = []
+    for problem in problems:
+        draws = gap_draws(Sums.read(problem), gaps, seed)
+        floors.append(floor_of(draws, level))
+    return Floor(
+        mean=float(np.mean([floor.mean for floor in floors])),
+        high=float(np.mean([floor.high for floor in floors])),
+    )
 
 
 class _Tests:
@@ -351,23 +390,31 @@ class _Tests:
         self.seed = seed
         self.number = sum(len(_filled(tally)) for tally in tallies.values())
         self.counted = all(cells.whole for tally in tallies.values() for cells in tally.parts)
+        """Whether weights count rows."""
         self.asymptotic = self.number > _MANY_TESTS
         """Whether tests are those of Kolmogorov and Smirnov."""
 
     def pvalue(self, tally: Tally, draws: int) -> float:
-        """The smallest p-value of the classes of one day, times their number."""
+        """The smallest p-value of the classes of one day, times their number.
+
+        From `draws` sets of labels, or from the limit law if there are very many tests.
+        """
         if self.asymptotic:
             test = partial(test_of, seed=self.seed, method="ks")
         else:
             test = partial(test_of, seed=self.seed, resamples=draws)
-        problems = [Tally("binary", (cells,)) for cells in _filled(tally)]
-        pvalues = [quietly(test, Sums.read(problem)).pvalue for problem in problems]
+        pvalues = []
+        for cells in _filled(tally):
+            problem = Sums.read(Tally("binary", (cells,)))
+            pvalues.append(quietly(test, problem).pvalue)
         return float(min(1.0, len(pvalues) * min(pvalues)))
 
     def refined(self, pvalues: Floats, alpha: float) -> Floats:
-        """The p-values, the small ones computed again with more draws.
+        """The p-values of the days, the small ones computed again with more draws.
 
-        This happens if 1/(draws + 1) is too large after the adjustment.
+        So many that the smallest possible p-value, adjusted for the number of tests, is below
+        `alpha`. All stay as they are if it is already, or if tests are from the limit law, and so
+        does that of a day whose draws would exceed what is left of the budget of work.
         """
         draws = math.ceil(2 * self.number / alpha)
         if draws <= self.draws + 1 or self.asymptotic:
@@ -390,41 +437,37 @@ def _filled(tally: Tally) -> list[Cells]:
 def _change(
     days: Mapping[str, AnySums], place: Ints, tests: _Tests, rule: BinRule, level: float
 ) -> tuple[Change | None, float]:
-    """The change, if it is significant, and its p-value.
+    """The change, or None if it is not significant, and its p-value.
 
-    `place` has the place in the series of each of the `days`.
+    `days` are the sums of the days that have rows, and `place` the place of each of them in the
+    series. Each class is tested, and the clearest change counts. The p-value is 1 if no class has
+    rows on two days.
     """
-    names = list(days)
-    tallies = list(tests.tallies.values())
-    # Of each class: the p-value, the first and the last day of the run.
-    runs = {}
-    for k in range(len(tallies[0].parts)):
-        seen = [i for i, tally in enumerate(tallies) if tally.parts[k].size]
-        if len(seen) > 1:
-            cells = [tallies[i].parts[k] for i in seen]
-            pvalue, start, stop = change_point(cells, tests.draws, tests.seed)
-            runs[k] = pvalue, seen[start], seen[stop - 1]
+    runs = _runs_by_class(tests)
     if not runs:
         return None, 1.0
-    k = min(runs, key=lambda k: runs[k][0])
-    pvalue, start, last = runs[k]
-    pvalue = min(1.0, 2 * len(runs) * pvalue)
+    k = min(runs, key=lambda k: runs[k].pvalue)
+    pvalue = min(1.0, 2 * len(runs) * runs[k].pvalue)
     if pvalue > Level(level).alpha:
         return None, pvalue
+    start = runs[k].start
+    stop = runs[k].stop
     # Parts of their own kind, which mypy cannot know.
     parts = []
     for sums in days.values():
         parts.append(type(sums)("binary", (sums.parts[k],)))  # type: ignore[arg-type]
-    inside = sum(parts[start : last + 1])
-    outside = sum(parts[:start] + parts[last + 1 :])
+    inside = sum(parts[start:stop])
+    outside = sum(parts[:start] + parts[stop:])
     ece_in_bins = partial(ece, bins=rule)
-    classes = tallies[0].classes if len(tallies[0].parts) > 1 else None
+    names = list(days)
+    first_tally = next(iter(tests.tallies.values()))
+    classes = first_tally.classes if len(first_tally.parts) > 1 else None
     change = Change(
         first=names[start],
-        last=names[last],
+        last=names[stop - 1],
         start=int(place[start]),
-        lasting=last == len(names) - 1,
-        days=int(place[last] - place[start]) + 1,
+        lasting=stop == len(names),
+        days=int(place[stop - 1] - place[start]) + 1,
         pvalue=pvalue,
         ece=_measure(ece_in_bins, inside),
         ece_others=_measure(ece_in_bins, outside),
@@ -437,8 +480,24 @@ def _change(
     return change, pvalue
 
 
+def _runs_by_class(tests: _Tests) -> dict[int, ChangePoint]:
+    """For each class that has rows on two days or more: the run of days that differs most.
+
+    Days are numbered among those that have rows of any class.
+    """
+    tallies = list(tests.tallies.values())
+    runs = {}
+    for k in range(len(tallies[0].parts)):
+        with_rows = [i for i, tally in enumerate(tallies) if tally.parts[k].size]
+        if len(with_rows) > 1:
+            run = change_point([tallies[i].parts[k] for i in with_rows], tests.draws, tests.seed)
+            last = with_rows[run.stop - 1]
+            runs[k] = run._replace(start=with_rows[run.start], stop=last + 1)
+    return runs
+
+
 def _measure(measure: Callable[..., float], sums: Any) -> float:
-    """The measure, or nan if these sums do not give it."""
+    """The measure of these sums, or nan if they do not give it."""
     with suppress(InputError):
         return float(quietly(measure, sums))
     return math.nan
