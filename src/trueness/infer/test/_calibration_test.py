@@ -53,6 +53,8 @@ _RESAMPLES = 999
 
 
 class _Method(NamedTuple):
+    """A method of :func:`calibration_test` for independent rows of one score each."""
+
     test: Test
     uses: tuple[str, ...]
     """The options it uses; `seed` goes with `resamples`."""
@@ -86,7 +88,7 @@ def test_of(
     fitted: bool = False,
     seed: int,
 ) -> Significance:
-    """The test of rows or sums that have been read, as :func:`calibration_test`."""
+    """The test of rows or sums that have been read, as :func:`trueness.calibration_test`."""
     if method == "quantiles":
         return _quantiles_significance(evidence, bins, k, resamples, fitted, seed)
     options = _options(method, bins, resamples, fitted, k, seed, evidence.dependent)
@@ -117,7 +119,7 @@ def test_of(
 
 
 def _vector_significance(evidence: Evidence, method: str, options: Options) -> Significance:
-    """The test of one score per row."""
+    """The test of one score per row, independent rows; several questions are refused."""
     if evidence.view not in ("binary", "confidence"):
         raise _several_questions(evidence.view)
     (cells,) = evidence.tally_in(options.rule).parts
@@ -141,7 +143,10 @@ def _refuse_weights_in_clusters(evidence: Evidence, method: TestMethod) -> None:
 def _quantiles_significance(
     evidence: Evidence, bins: Any, k: Any, resamples: Any, fitted: Any, seed: int
 ) -> Significance:
-    """The joint test of quantile forecasts, which reads rows and no sums."""
+    """The joint test of quantile forecasts, which reads rows and no sums.
+
+    Options that it does not use are refused.
+    """
     passed = {"bins": bins is not None, "k": checked_k(k) > 1, "fitted": bool(fitted)}
     for option, is_passed in passed.items():
         if is_passed:
@@ -163,9 +168,10 @@ def _each_label(
     fitted: bool,
     seed: int,
 ) -> Significance:
-    """Every label, or class of images, by itself.
+    """The test of every label, or class of images, by itself.
 
-    The smallest p-value times their number is the joint one.
+    The smallest p-value times their number is the joint one. The other fields are those of the
+    problem with this p-value.
     """
     problems = dict(evidence.each_class())
     uses_draws = evidence.dependent or method in ("omnibus", "exact", "t-cal")
@@ -211,9 +217,10 @@ def _each_label(
 
 
 def _weighted_entries(evidence: Evidence, cells: Cells, method: str) -> Entries | None:
-    """One label per row, whatever its weight.
+    """The rows of weights that do not count them, so that one label can be drawn for each.
 
-    From sums, rows of one score must have equal weights.
+    From sums, all rows of one score must have the same weight; if they have not, the omnibus test
+    refuses them, and other methods get None.
     """
     if evidence.rows is None:
         if method == "omnibus" or have_equal_weights(cells):
@@ -225,7 +232,7 @@ def _weighted_entries(evidence: Evidence, cells: Cells, method: str) -> Entries 
 
 
 def _parts_significance(tally: Tally, options: Options) -> Significance:
-    """The top label of each predicted class: problems that share no row."""
+    """The omnibus test of the top label of each predicted class: problems that share no row."""
     parts = [
         require_counts(part, "`kind='top-label'`", "`kind='confidence'`") for part in tally.parts
     ]
@@ -238,24 +245,11 @@ def _parts_significance(tally: Tally, options: Options) -> Significance:
 def _matrix_significance(
     evidence: Evidence, method: str, k: int | None, options: Options
 ) -> Significance:
-    """Every class, or the k largest scores."""
+    """The test of every class or, with `k`, of the k largest scores of each row."""
     if evidence.view == "binary":
         raise InputError("k", "must be None or 1 for a vector of scores", f"got {k}")
     if method in _DIVISORS and k is not None and evidence.view == "confidence":
-        sample = evidence.matrix
-        sample = evidence.at(order_by_content(sample.p, sample.w)[0]).matrix
-        per_axis = None if options.rule is None else cells_per_axis(options.rule)
-        scores = of_matrix(sample, k, per_axis)
-        detail = f"The {scores.k} largest scores of each row; {scores.bins}."
-        if method == "analytic":
-            if options.rule is None:
-                n_cells = default_cells(scores.n, k, scores.classes)
-            else:
-                n_cells = options.rule.n_requested
-            outcome = analytic_outcome(scores, n_cells, detail)
-        else:
-            outcome = pair_test(scores, options, _DIVISORS[method], detail)
-        return outcome.significance(method, int(scores.n))
+        return _largest_scores_significance(evidence, method, k, options)
     if method != "omnibus":
         raise _several_questions(evidence.view)
     classes = evidence.matrix.p.shape[1]
@@ -271,6 +265,24 @@ def _matrix_significance(
     return matrix_outcome(np.asarray(sample.p), y, names, k, options).significance(method, y.size)
 
 
+def _largest_scores_significance(
+    evidence: Evidence, method: str, k: int, options: Options
+) -> Significance:
+    """The test of the k largest scores of each row by pairs of rows in cells of all scores."""
+    sample = evidence.matrix
+    order, _ = order_by_content(sample.p, sample.w)
+    per_axis = None if options.rule is None else cells_per_axis(options.rule)
+    scores = of_matrix(evidence.at(order).matrix, k, per_axis)
+    detail = f"The {scores.k} largest scores of each row; {scores.bins}."
+    if method != "analytic":
+        outcome = pair_test(scores, options, _DIVISORS[method], detail)
+    elif options.rule is None:
+        outcome = analytic_outcome(scores, default_cells(scores.n, k, scores.classes), detail)
+    else:
+        outcome = analytic_outcome(scores, options.rule.n_requested, detail)
+    return outcome.significance(method, int(scores.n))
+
+
 def _options(
     method: str,
     bins: BinsLike | None,
@@ -280,6 +292,10 @@ def _options(
     seed: int,
     clustered: bool,
 ) -> Options:
+    """The options of a method, checked; those that it does not use are refused.
+
+    With clusters (`clustered`), so are methods that do not take them.
+    """
     if not isinstance(fitted, bool | np.bool_):
         raise InputError("fitted", "must be True or False", f"got {fitted!r}")
     if clustered and method not in CLUSTERED_TESTS:
@@ -306,7 +322,7 @@ def _options(
         raise InputError("resamples", demand, remedy="With `fitted=True` leave it out.")
     count = None if resamples is None else checked_resamples(resamples)
     rule = None if bins is None else blind_to_labels(as_rule(bins))
-    return Options(rule, count, seed, bool(fitted), None)
+    return Options(rule=rule, resamples=count, seed=seed, fitted=bool(fitted), classes=None)
 
 
 METHODS = (*_METHODS, "quantiles")
@@ -321,6 +337,7 @@ def refuse_unused(option: str, method: str) -> None:
 
 
 def _several_questions(view: str) -> InputError:
+    """The error of a method that asks one question, for a view that poses one per class."""
     demand = f"A single test poses one question; kind={view!r} poses one per class"
     return InputError(
         "", demand, remedy="Use `method='omnibus'` on labels and scores, or `kind='confidence'`."

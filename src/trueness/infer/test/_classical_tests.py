@@ -10,7 +10,7 @@ from scipy.special import chdtrc, ndtr
 
 from trueness._tally.binned_scores import bin_starts
 from trueness._tally.cells import Cells, pool_cells, segment_sums
-from trueness._tally.rules import EqualMass
+from trueness._tally.rules import BinRule, EqualMass
 from trueness.errors import InputError
 from trueness.infer.null._redrawn_labels import (
     caveat,
@@ -19,7 +19,13 @@ from trueness.infer.null._redrawn_labels import (
     of_events,
     with_draws,
 )
-from trueness.infer.test._method import Options, Outcome, observed_events, require_counts
+from trueness.infer.test._method import (
+    Options,
+    Outcome,
+    observed_events,
+    require_counts,
+    standardised,
+)
 from trueness.typing import Floats
 
 # Log-odds whose variance is a smaller share of their mean square are equal.
@@ -34,27 +40,33 @@ def _weighted_sums(values: Floats, weights: Floats) -> Floats:
 
 
 def spiegelhalter(cells: Cells, options: Options) -> Outcome:
-    """The z of Σ (y − p)(1 − 2p), two-sided: whether the scores expect this Brier score."""
+    """Spiegelhalter's test: the z of Σ (y − p)(1 − 2p), two-sided.
+
+    It asks whether the scores expect this Brier score. Labels are redrawn if draws are requested,
+    or if z is not nearly normal; otherwise the p-value is that of the normal distribution.
+    """
     slope = 1 - 2 * cells.score
     expected = cells.weight * cells.score
     variances = cells.square_sums[0] * slope**2 * cells.score * (1 - cells.score)
-    spread = math.sqrt(float(variances.sum()))
+    # 0 if every score is 0, 1/2 or 1.
+    deviation = math.sqrt(float(variances.sum()))
+    z = standardised(float((cells.events - expected) @ slope), deviation)
 
-    def z_of(excess: Floats) -> Floats:
-        if spread > 0:
-            return np.asarray(excess / spread)
-        # Every score is 0, 1/2 or 1: any excess is impossible, and none is certain.
-        return np.where(excess == 0, 0.0, np.copysign(np.inf, excess))
+    def absolute_z(events: Floats) -> Floats:
+        """|z| of sets of events, of shape (draws, cells)."""
+        sums = np.abs(_weighted_sums(events - expected, slope))
+        if deviation > 0:
+            return np.asarray(sums / deviation)
+        return np.where(sums == 0, 0.0, np.inf)
 
-    z = float(z_of((cells.events - expected) @ slope))
     rows = "Rows are independent; two-sided"
     detail = "Detects only departures that change the Brier score."
     pooled = pool_cells(cells)
     accurate = is_nearly_normal(pooled, 1 - 2 * pooled.score)
     options = with_draws(cells, options, accurate=accurate)
     if options.resamples:
-        size = of_events(lambda events: np.abs(z_of(_weighted_sums(events - expected, slope))))
-        outcome = monte_carlo_outcome(size, cells, options, rows=rows, detail=detail)
+        drawn = of_events(absolute_z)
+        outcome = monte_carlo_outcome(drawn, cells, options, rows=rows, detail=detail)
         return outcome._replace(statistic=z)
     limit = "z is approximately normal: this needs many rows, none of which dominates the variance"
     assumptions = f"{rows}; {limit}. {detail}{caveat(accurate=accurate)}"
@@ -62,7 +74,11 @@ def spiegelhalter(cells: Cells, options: Options) -> Outcome:
 
 
 def cox(cells: Cells, options: Options) -> Outcome:
-    """The score test of slope 1 and intercept 0, with the information at these values."""
+    """Cox's test: the score test of slope 1 and intercept 0 of the line on the log-odds.
+
+    Labels are redrawn if draws are requested, or if the score is not nearly normal; otherwise the
+    p-value is that of the chi-squared distribution.
+    """
     score = _Score(cells)
     statistic = float(score(observed_events(cells))[0])
     freedom = score.freedom
@@ -86,19 +102,23 @@ def cox(cells: Cells, options: Options) -> Outcome:
 
 
 def _degrees(freedom: int) -> str:
+    """A number of degrees of freedom, in words."""
     if freedom == 1:
         return "1 degree of freedom"
     return f"{freedom} degrees of freedom"
 
 
 class _Score:
-    """S' V⁻¹ S for S = Σ (y − p)(1, x), x the log-odds: squares of two uncorrelated parts.
+    """The statistic of Cox's test, S' V⁻¹ S for S = Σ (y − p)(1, x) with V the variance of S.
+
+    x is the log-odds of the score p. It is the sum of squares of two uncorrelated parts.
 
     Scores of 0 and 1, whose log-odds are infinite, enter by their limits: nothing if the label
     agrees, an infinite score if it does not.
     """
 
     def __init__(self, cells: Cells) -> None:
+        """Prepare the statistic of labels of these cells."""
         p = cells.score
         # Scores of 0 and 1, their rows, and the only number of events that they allow.
         self.certain = (p == 0) | (p == 1)
@@ -116,16 +136,21 @@ class _Score:
         self.away = x - centre
         self.second = float((v * self.away**2).sum())
         # Scores that are all equal have no second part.
-        spread = self.second > _EQUAL * self.information * (1 + centre**2)
-        self.freedom = int(self.information > 0) + int(spread)
+        scores_differ = self.second > _EQUAL * self.information * (1 + centre**2)
+        self.freedom = int(self.information > 0) + int(scores_differ)
 
     def is_nearly_normal(self, cells: Cells) -> bool:
-        """Whether the parts of the score are close to normal."""
+        """Whether the parts of the statistic are close to normal; `cells` are those it is of."""
         away = np.zeros(cells.size)
         away[self.inside] = self.away
-        return is_nearly_normal(cells, *(np.ones(cells.size), away)[: self.freedom])
+        parts = [np.ones(cells.size), away]
+        return is_nearly_normal(cells, *parts[: self.freedom])
 
     def __call__(self, events: Floats) -> Floats:
+        """The statistic of sets of events of shape (sets, cells).
+
+        It is infinite where a score of 0 or 1 rules a label out.
+        """
         excess = events[:, self.inside] - self.expected
         value = np.zeros(len(events))
         with np.errstate(over="ignore"):  # an event of score 1e-320 is practically impossible
@@ -144,60 +169,84 @@ _LEAST_VARIANCE = 5.0
 
 
 def hosmer_lemeshow(cells: Cells, options: Options) -> Outcome:
-    """Σ (observed − expected)² / (n p̄ (1 − p̄)) over the groups."""
+    """Hosmer and Lemeshow's test: Σ (observed − expected)²/(n p̄(1 − p̄)) over groups of scores.
+
+    Rows that were used to fit the model (`options.fitted`) cost two degrees of freedom and need
+    three groups. For others, labels are redrawn if draws are requested, or if a group has few
+    expected events; otherwise the p-value is that of the chi-squared distribution.
+    """
     rule = options.rule or EqualMass(10)
-    first = bin_starts(cells, rule)
-    weight = segment_sums(cells.weight.astype(np.float64), first)
-    squares = segment_sums(cells.square_sums[0].astype(np.float64), first)
-    expected = segment_sums(cells.weight * cells.score, first)
-    mean = np.clip(expected / weight, 0, 1)
-    variance = squares * mean * (1 - mean)
-    varies = variance > 0
-
-    def statistic(events: Floats) -> Floats:
-        excess = np.add.reduceat(events, first, axis=1) - expected
-        # A group whose scores are all 0, or all 1, adds nothing if its labels agree.
-        impossible = (np.abs(excess[:, ~varies]) > _ROUNDED * weight[~varies]).any(axis=1)
-        with np.errstate(over="ignore"):  # an event of score 1e-320 is practically impossible
-            value = (excess[:, varies] ** 2 / variance[varies]).sum(axis=1)
-        return np.where(impossible, np.inf, value)
-
-    used = int(varies.sum())
-    groups = f"Groups: {rule!r}, {first.size} of them."
-    if used < first.size:
-        certain = first.size - used
-        groups = (
-            f"{groups} {certain} with scores of only 0 or only 1 "
-            "leave nothing to chance and do not count."
-        )
-    (value,) = statistic(observed_events(cells))
-    # In units of the mean weight, so that fractional weights count too.
-    enough = (variance * weight**2 >= _LEAST_VARIANCE * squares**2)[varies]
+    groups = _Groups(cells, rule)
+    (value,) = groups.statistic(observed_events(cells))
     # An infinite value is impossible. Few rows with large weights dominate a group, whatever its
     # variance.
-    accurate = bool((cells.whole and enough.all()) or np.isinf(value))
+    accurate = bool((cells.whole and not groups.small) or np.isinf(value))
     if not options.fitted:
         options = with_draws(cells, options, accurate=accurate)
-    elif require_counts(cells, "`fitted=True`") and used < 3:
+    elif require_counts(cells, "`fitted=True`") and groups.used < 3:
         demand = "leaves g − 2 degrees of freedom and needs g ≥ 3 groups"
         remedy = "Use more `bins`, or rows not used to fit."
-        raise InputError("fitted", demand, f"there are {used}", remedy=remedy)
+        raise InputError("fitted", demand, f"there are {groups.used}", remedy=remedy)
+    words = _groups_in_words(groups, rule)
     if options.resamples:
         rows = "Rows are independent and were not used to fit the model"
-        return monte_carlo_outcome(of_events(statistic), cells, options, rows=rows, detail=groups)
+        drawn = of_events(groups.statistic)
+        return monte_carlo_outcome(drawn, cells, options, rows=rows, detail=words)
+    freedom = groups.used
+    fitted = "were not used to fit the model"
     if options.fitted:
-        freedom = used - 2
+        freedom -= 2
         fitted = "were used to fit a logistic model with intercept"
-    else:
-        freedom = used
-        fitted = "were not used to fit the model"
-    small = int((~enough).sum())
-    several = (
-        f"{small} of {used} groups have few" if small else "Every group that counts has several"
-    )
+    several = "Every group that counts has several"
+    if groups.small:
+        several = f"{groups.small} of {groups.used} groups have few"
     assumptions = (
         f"Rows are independent and {fitted}: {_degrees(freedom)}. "
-        f"{several} expected events and non-events. {groups}{caveat(accurate=accurate)}"
+        f"{several} expected events and non-events. {words}{caveat(accurate=accurate)}"
     )
     pvalue = float(chdtrc(freedom, value)) if freedom else float(value == 0)
     return Outcome(float(value), pvalue, assumptions)
+
+
+class _Groups:
+    """The groups of Hosmer and Lemeshow's test, and its statistic."""
+
+    def __init__(self, cells: Cells, rule: BinRule) -> None:
+        """Group the cells by a rule.
+
+        A group whose scores are all 0, or all 1, adds nothing if its labels agree.
+        """
+        self.first = bin_starts(cells, rule)
+        self.weight = segment_sums(cells.weight.astype(np.float64), self.first)
+        squares = segment_sums(cells.square_sums[0].astype(np.float64), self.first)
+        self.expected = segment_sums(cells.weight * cells.score, self.first)
+        mean = np.clip(self.expected / self.weight, 0, 1)
+        self.variance = squares * mean * (1 - mean)
+        self.varies = self.variance > 0
+        self.used = int(self.varies.sum())
+        """The number of groups that count."""
+        # In units of the mean weight, so that fractional weights count too.
+        enough = self.variance * self.weight**2 >= _LEAST_VARIANCE * squares**2
+        self.small = int((self.varies & ~enough).sum())
+        """The number of these with few expected events or non-events."""
+
+    def statistic(self, events: Floats) -> Floats:
+        """The statistic of sets of events, of shape (sets, cells); infinite if impossible."""
+        excess = np.add.reduceat(events, self.first, axis=1) - self.expected
+        certain = ~self.varies
+        wrong = np.abs(excess[:, certain]) > _ROUNDED * self.weight[certain]
+        with np.errstate(over="ignore"):  # an event of score 1e-320 is practically impossible
+            squares = excess[:, self.varies] ** 2 / self.variance[self.varies]
+        return np.where(wrong.any(axis=1), np.inf, squares.sum(axis=1))
+
+
+def _groups_in_words(groups: _Groups, rule: BinRule) -> str:
+    """The number of groups, and how many of them do not count."""
+    words = f"Groups: {rule!r}, {groups.first.size} of them."
+    certain = groups.first.size - groups.used
+    if not certain:
+        return words
+    return (
+        f"{words} {certain} with scores of only 0 or only 1 "
+        "leave nothing to chance and do not count."
+    )

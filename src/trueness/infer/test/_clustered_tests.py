@@ -10,6 +10,7 @@ of Statistics, 1986; Cameron, Gelbach, Miller, "Bootstrap-based improvements for
 clustered errors", Review of Economics and Statistics, 2008.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -31,7 +32,14 @@ from trueness.infer.null._redrawn_labels import (
     sign_batches,
 )
 from trueness.infer.test._cumulative import ks_statistic, kuiper_statistic
-from trueness.infer.test._method import Options, Outcome, entries_of_rows, entry_of_each_row
+from trueness.infer.test._method import (
+    Entries,
+    Options,
+    Outcome,
+    entries_of_rows,
+    entry_of_each_row,
+    standardised,
+)
 from trueness.infer.test._omnibus import (
     OmnibusTest,
     combined_pvalues,
@@ -43,7 +51,7 @@ from trueness.infer.test._omnibus_statistics import Statistics, evidence
 from trueness.infer.test._pair_tests import score_test_bins
 from trueness.typing import Floats, Ints
 
-# Numbers drawn at a time, so that they stay in the processor's cache; but at least this many draws.
+# Numbers drawn at a time, so that they stay in the processor's cache; but at least 16 draws.
 _BATCH = 1 << 18
 _LEAST = 16
 
@@ -71,19 +79,18 @@ class ClusterStatistic(NamedTuple):
 def wild_pvalue(statistic: ClusterStatistic, clusters: int, draws: int, seed: int) -> float:
     """The larger of two p-values: by random signs of clusters, and by labels of independent rows.
 
-    Signs alone make the test valid for many clusters; labels make it valid for any number if rows
-    are independent.
+    Each is from as many `draws`. Signs alone make the test valid for many clusters; labels make it
+    valid for any number if rows are independent.
     """
     at_most = max(_LEAST, _BATCH // statistic.p.size)
+    scores = statistic.p[:, np.newaxis]
     signs = sign_batches(clusters, draws, stream(seed, "signs"), at_most)
-    labels = label_batches(
-        statistic.p[:, np.newaxis], statistic.rows, draws, stream(seed, "labels"), at_most
-    )
-    by_signs = [statistic.of_signs(batch) for batch in signs]
-    by_labels = [statistic.of_labels(hits) for (hits,) in labels]
-    of_signs = monte_carlo_pvalue(statistic.observed, np.concatenate(by_signs))
-    of_labels = monte_carlo_pvalue(statistic.observed, np.concatenate(by_labels))
-    return max(float(of_signs), float(of_labels))
+    labels = label_batches(scores, statistic.rows, draws, stream(seed, "labels"), at_most)
+    of_signs = np.concatenate([statistic.of_signs(batch) for batch in signs])
+    of_labels = np.concatenate([statistic.of_labels(hits) for (hits,) in labels])
+    by_signs = float(monte_carlo_pvalue(statistic.observed, of_signs))
+    by_labels = float(monte_carlo_pvalue(statistic.observed, of_labels))
+    return max(by_signs, by_labels)
 
 
 def _counts(rows: ClusteredRows) -> Ints:
@@ -92,7 +99,10 @@ def _counts(rows: ClusteredRows) -> Ints:
 
 
 def pair_statistic(residuals: BinnedResiduals, p: Floats) -> ClusterStatistic:
-    """T without pairs of rows of one cluster; `p` are the scores of the rows."""
+    """The sum T over pairs of rows that share a bin and are of different clusters.
+
+    `residuals` has the bins and their residuals; `p` are the scores of the rows.
+    """
     order = np.argsort(residuals.entry, kind="stable")
     share = residuals.coefficient_of_entries
     sums = sparse.csr_array((residuals.s, residuals.unit, residuals.start))
@@ -102,31 +112,35 @@ def pair_statistic(residuals: BinnedResiduals, p: Floats) -> ClusterStatistic:
     runs = NestedRuns(order.size, [first[residuals.first], first])
     weight = residuals.row_weight[order]
     p = p[order]
+    # Fractional weights multiply labels; others are numbers of rows, whose events are drawn.
     w = weight[:, np.newaxis] if residuals.weight is not None and not residuals.counts else None
     count = np.rint(weight if w is None else np.ones(weight.size)).astype(np.int64)
     dtype = np.min_scalar_type(int(count.sum())) if w is None else np.float64
-    expected = (weight * p)[:, np.newaxis]
-    expected_sums = runs.sums(expected, np.float64)
+    expected_sums = runs.sums((weight * p)[:, np.newaxis], np.float64)
     bins, entries = runs.rows
-    of_bins = np.asarray(expected_sums[bins])
-    of_entries = np.asarray(expected_sums[entries])
+    expected_in_bins = np.asarray(expected_sums[bins])
+    expected_in_entries = np.asarray(expected_sums[entries])
 
     def of_signs(signs: Floats) -> Floats:
+        """T for signs of the clusters, of shape (clusters, draws)."""
         excess = sums @ signs
         return np.asarray(np.einsum("i,ij,ij->j", residuals.coefficient, excess, excess) - squares)
 
     def of_labels(labels: NDArray[Any]) -> Floats:
+        """T for labels of the rows, of shape (rows, draws): all pairs less those of one cluster."""
         events = runs.sums(labels if w is None else w * labels, dtype)
-        excess = events.take(bins, axis=0) - of_bins
-        alone = events.take(entries, axis=0) - of_entries
+        excess = events.take(bins, axis=0) - expected_in_bins
+        alone = events.take(entries, axis=0) - expected_in_entries
         whole = np.einsum("i,ij,ij->j", residuals.coefficient, excess, excess)
         return np.asarray(whole - np.einsum("i,ij,ij->j", share, alone, alone))
 
-    return ClusterStatistic(residuals.estimate, p, count, of_signs, of_labels)
+    return ClusterStatistic(
+        observed=residuals.estimate, p=p, rows=count, of_signs=of_signs, of_labels=of_labels
+    )
 
 
 def _exact(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
-    """T, without pairs of rows of one cluster."""
+    """The exact test: T, without pairs of rows of one cluster."""
     rule = options.rule or score_test_bins(rows.n)
     statistic = pair_statistic(residuals_in(rows, rule), rows.p)
     more = f"Pairs of rows of one cluster are left out. Bins: {rule!r}."
@@ -134,25 +148,28 @@ def _exact(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
 
 
 def _spiegelhalter(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
-    """Σ (y − p)(1 − 2p) of all clusters, without its sign."""
+    """Spiegelhalter's test: Σ (y − p)(1 − 2p) of all clusters, without its sign."""
     slope = 1 - 2 * rows.p
-    spread = float(np.sqrt((rows.w * slope**2 * rows.p * (1 - rows.p)).sum()))
+    variance = float((rows.w * slope**2 * rows.p * (1 - rows.p)).sum())
     sums = np.bincount(rows.cluster, rows.w * rows.u * slope)
     signed = float(sums.sum())
     expected = float(slope @ (rows.w * rows.p))
+
+    def of_signs(signs: Floats) -> Floats:
+        return np.asarray(np.abs(np.einsum("i,ij->j", sums, signs)))
+
+    def of_labels(labels: NDArray[Any]) -> Floats:
+        events = np.einsum("i,ij->j", slope, labels.astype(np.float64))
+        return np.asarray(np.abs(events - expected))
+
     statistic = ClusterStatistic(
-        abs(signed),
-        rows.p,
-        _counts(rows),
-        lambda signs: np.abs(np.einsum("i,ij->j", sums, signs)),
-        lambda labels: np.abs(np.einsum("i,ij->j", slope, labels.astype(np.float64)) - expected),
+        observed=abs(signed),
+        p=rows.p,
+        rows=_counts(rows),
+        of_signs=of_signs,
+        of_labels=of_labels,
     )
-    if spread > 0:
-        z = signed / spread
-    elif signed == 0:
-        z = 0.0
-    else:
-        z = float(np.copysign(np.inf, signed))
+    z = standardised(signed, math.sqrt(variance))
     more = (
         "Two-sided; z is divided by the standard deviation of independent rows, "
         "the p-value is not. Detects only departures that change the Brier score."
@@ -166,6 +183,11 @@ def _cumulative(
     options: Options,
     draws: int,
 ) -> Outcome:
+    """A test of the path of Σ (y − p) along ascending scores, 'ks' or 'kuiper'.
+
+    `of_extremes` is its statistic, from the highest and the lowest points of paths. Rows of one
+    score are one step.
+    """
     order = np.argsort(rows.p, kind="stable")
     count = _counts(rows)[order]
     p = rows.p[order]
@@ -174,18 +196,25 @@ def _cumulative(
     last = np.append(np.flatnonzero(np.diff(p)), p.size - 1)
 
     def of_residuals(residuals: Floats) -> Floats:
+        """The statistic of residuals of shape (draws, rows), which are overwritten."""
         path = np.cumsum(residuals, axis=1, out=residuals)[:, last]
         # The path starts at 0.
         high = np.maximum(path.max(axis=1), 0)
         low = np.minimum(path.min(axis=1), 0)
         return of_extremes(high, low) / rows.n
 
+    def of_signs(signs: Floats) -> Floats:
+        return of_residuals(np.ascontiguousarray(signs.T).take(cluster, axis=1) * u)
+
+    def of_labels(labels: NDArray[Any]) -> Floats:
+        return of_residuals(labels.T - count * p)
+
     statistic = ClusterStatistic(
-        float(of_residuals(u[np.newaxis].copy())[0]),
-        p,
-        count,
-        lambda signs: of_residuals(np.ascontiguousarray(signs.T).take(cluster, axis=1) * u),
-        lambda labels: of_residuals(labels.T - count * p),
+        observed=float(of_residuals(u[np.newaxis].copy())[0]),
+        p=p,
+        rows=count,
+        of_signs=of_signs,
+        of_labels=of_labels,
     )
     return _outcome(rows, statistic, options, draws, statistic.observed)
 
@@ -198,11 +227,16 @@ def _outcome(
     value: float,
     more: str = "",
 ) -> Outcome:
+    """The outcome of a test of clusters, whose reported statistic is `value`.
+
+    `more` is the last part of the assumptions.
+    """
     pvalue = wild_pvalue(statistic, rows.clusters, draws, options.seed)
     return Outcome(value, pvalue, f"{_assumptions(rows, draws)} {more}".rstrip(), 1 / (draws + 1))
 
 
 def _assumptions(rows: ClusteredRows, draws: int) -> str:
+    """What all tests of clusters take for granted, in words."""
     return (
         "Clusters are independent, rows of one cluster need not be; the level holds for many "
         f"clusters and is not exact for few ({rows.clusters:,} here): {draws:,} times the "
@@ -214,34 +248,55 @@ def _assumptions(rows: ClusteredRows, draws: int) -> str:
 def clustered_omnibus_test(
     rows: ClusteredRows, draws: int, seed: int, rounded_to: float | None = None
 ) -> OmnibusTest:
-    """The omnibus test by labels of independent rows and by signs of the clusters.
+    """The omnibus test by labels of independent rows and by random signs of the clusters.
 
     The p-value of each statistic, and of all, is the larger of the two. Rows of importance weights
-    are drawn one by one, as without clusters.
+    are drawn one by one, as without clusters. Labels that the scores rule out need no signs: their
+    result is returned at once.
     """
-    # First by labels: weighted rows are entries, and the cells count rows.
-    cells = rows.cells
     entries = None
-    grouped = cells
     if rows.importance:
         entries = entries_of_rows(np.asarray(rows.top.y), rows.p, rows.w)
-        grouped = Cells(cells.score, cells.count, cells.count, np.zeros_like(cells.count))
-    by_labels = omnibus_test(cells, draws, seed, entries, rounded_to=rounded_to)
+    by_labels = omnibus_test(rows.cells, draws, seed, entries, rounded_to=rounded_to)
     if not by_labels.alone:
         return by_labels
-    # Then by signs: residuals are summed over entries and clusters, with certain scores moved as
-    # they were for the labels.
+    values, weights = _values_of_signs(rows, entries, draws, seed, by_labels.unit)
+    alone, combined = combined_pvalues(evidence(values), weights)
+    larger = {}
+    for name, by_signs in zip(by_labels.alone, alone[:, 0].tolist(), strict=True):
+        larger[name] = max(by_labels.alone[name], by_signs)
+    too_good = by_labels.too_good
+    if too_good is not None:
+        too_good = max(too_good, lower_tail(values))
+    return by_labels._replace(
+        pvalue=max(by_labels.pvalue, float(combined[0])), alone=larger, too_good=too_good
+    )
+
+
+def _values_of_signs(
+    rows: ClusteredRows, entries: Entries | None, draws: int, seed: int, unit: float | None
+) -> tuple[Floats, Floats]:
+    """The statistics of the observed residuals, in the first column, and of randomly signed ones.
+
+    Their weights when they are combined come second. `entries` are the rows if these have
+    importance weights. With `unit`, scores of 0 and 1 are moved by up to half of it, as they were
+    for the test by labels.
+    """
+    cells = rows.cells
+    grouped = cells
     if entries is None:
         cell = np.searchsorted(cells.score, rows.p)
+        if unit is not None:
+            grouped = moved_inside(cells, unit)
     else:
+        # Weighted rows are entries, and the cells count rows.
         cell = entry_of_each_row(rows.p, rows.w)
-    if by_labels.unit is not None:
-        if entries is None:
-            grouped = moved_inside(grouped, by_labels.unit)
-        else:
-            moved = moved_scores(entries.z, entries.rows, entries.hits, by_labels.unit)
+        score = cells.score
+        if unit is not None:
+            moved = moved_scores(entries.z, entries.rows, entries.hits, unit)
             entries = entries._replace(z=moved)
-            grouped = Cells(np.unique(moved), cells.count, cells.count, np.zeros_like(cells.count))
+            score = np.unique(moved)
+        grouped = Cells(score, cells.count, cells.count, np.zeros_like(cells.count))
     statistics = Statistics(grouped, entries, pooled=False)
     z = statistics.entries.z
     p = z[cell]
@@ -251,26 +306,17 @@ def clustered_omnibus_test(
     finest_cell = np.searchsorted(low, p, side="right") - 1
     finest = sparse.csr_array((u, (finest_cell, rows.cluster)), shape=(low.size, rows.clusters))
     forms = statistics.forms @ sums
-    ones = np.ones((rows.clusters, 1))
     at_most = max(_LEAST, _BATCH // max(rows.clusters, low.size))
     batches = sign_batches(rows.clusters, draws, stream(seed, "signs"), at_most)
+    observed = np.ones((rows.clusters, 1))
     # A sign does not change the squares of a cluster.
     of_sums = partial(statistics.of_sums, squares=(0.0, 0.0), symmetric=True)
-    values = np.concatenate([of_sums(finest @ s, forms @ s) for s in (ones, *batches)], axis=1)
-    alone, combined = combined_pvalues(evidence(values), statistics.weights)
-    # The larger p-value of the two.
-    by_signs = zip(by_labels.alone, alone[:, 0].tolist(), strict=True)
-    too_good = by_labels.too_good
-    if too_good is not None:
-        too_good = max(too_good, lower_tail(values))
-    return by_labels._replace(
-        pvalue=max(by_labels.pvalue, float(combined[0])),
-        alone={name: max(by_labels.alone[name], pvalue) for name, pvalue in by_signs},
-        too_good=too_good,
-    )
+    values = [of_sums(finest @ signs, forms @ signs) for signs in (observed, *batches)]
+    return np.concatenate(values, axis=1), statistics.weights
 
 
 def _omnibus(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
+    """The omnibus test of clusters, as an outcome."""
     result = clustered_omnibus_test(rows, draws, options.seed, options.rounded_to)
     return omnibus_outcome(result, _assumptions(rows, draws))
 

@@ -47,8 +47,12 @@ def kuiper_statistic(high: Any, low: Any) -> Any:
 
 
 class _Statistic(NamedTuple):
+    """A statistic of a path, and its limiting distribution."""
+
     of_extremes: Callable[[Any, Any], Any]
+    """From the highest and the lowest points of paths."""
     survival: Callable[[float], Floats]
+    """The probability that Brownian motion exceeds a value."""
     name: str
 
 
@@ -57,10 +61,16 @@ _KUIPER = _Statistic(kuiper_statistic, range_sf, "range")
 
 
 def _outcome(cells: Cells, options: Options, statistic: _Statistic) -> Outcome:
+    """The test of the path of Σ w(y − p)/Σw along ascending scores by one of its statistics.
+
+    Labels are redrawn if draws are requested, or if the path is not close to Brownian motion;
+    otherwise the p-value is that of the limiting distribution.
+    """
     total = float(cells.weight.sum())
     expected = cells.weight * cells.score
 
     def extremes(events: Floats) -> tuple[Floats, Floats]:
+        """The highest and the lowest points of the paths of events, of shape (draws, cells)."""
         path = np.cumsum(events - expected, axis=1)
         # The path starts at 0.
         return np.maximum(path.max(axis=1), 0), np.minimum(path.min(axis=1), 0)
@@ -217,7 +227,10 @@ def cumulative_walk(
 
 
 def walk_of_cells(cells: Cells, level: float) -> Walk:
-    """The walk of one binary problem."""
+    """The walk of one binary problem; an error without rows.
+
+    `level` is that of the band of `half` the width around 0, and of `reach`.
+    """
     if not cells.size:
         raise InputError("", "A walk needs rows", "there are none")
     total = float(cells.weight.sum())
@@ -250,7 +263,10 @@ def _from_zero(values: Any) -> Floats:
 
 
 def _kept_steps(path: Floats) -> Ints:
-    """The start, the last step, and the highest and lowest step of each stretch, in order."""
+    """The steps of a path that are kept, in order; all of them if there are at most 2,000.
+
+    Else the start, the last step, and the highest and lowest step of each of 1,000 stretches.
+    """
     heights = _from_zero(path)
     if heights.size <= 2 * _STRETCHES:
         return np.arange(heights.size)

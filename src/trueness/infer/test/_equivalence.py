@@ -40,7 +40,8 @@ SMOOTH: Final = "the error varies smoothly with the score"
 """What acceptance by the l2 error assumes unless each distinct score is a cell of its own."""
 SHARE = 0.95
 """The share of rows whose scores the band must show to be right."""
-# The p-value is sought between these error rates, to this relative accuracy.
+# The p-value is sought between these error rates, to this relative accuracy: limits are defined
+# below 1/2.
 _SMALLEST = 1e-9
 _LARGEST = 0.499
 _ACCURACY = 1e-6
@@ -281,13 +282,19 @@ class _Limits(NamedTuple):
 
     name: str
     margin: Margin
+    """All but the p-value and the words."""
     ends: Callable[[float], tuple[float, float]]
+    """The lower and the upper limit, each of this error rate."""
 
 
 def margin(
     evidence: Evidence, criterion: str, within: float, bins: BinsLike = 10, share: float = SHARE
 ) -> Margin:
-    """Whether a margin is kept, whether or not the labels are too good to be true."""
+    """The estimate of one of the criteria, and the p-value for keeping the margin `within`.
+
+    It takes labels at face value, even if they are too good to be true. `bins` are those of the
+    criterion 'ece', and `share` is that of the rows that the criterion 'band' needs.
+    """
     evidence.require_one("the test of a matrix")
     if criterion == "band":
         return _band(evidence, within, share)
@@ -313,8 +320,12 @@ def margin(
 
 
 def _l2(evidence: Evidence, _: BinsLike) -> _Limits:
-    """Of the l2 error, by the upper end of its score interval."""
-    if evidence.dependent or (evidence.importance and evidence.rows is not None):
+    """The upper limits of the l2 error, by the upper end of its score interval.
+
+    Sums whose weights do not count rows, and fewer than two rows, are refused.
+    """
+    by_rows = evidence.importance and evidence.rows is not None
+    if evidence.dependent or by_rows:
         rows = evidence.clustered
         parts = DefaultParts.of_clusters(rows)[0]
         n = rows.n
@@ -345,6 +356,7 @@ def _l2(evidence: Evidence, _: BinsLike) -> _Limits:
 
 
 def _ratio(evidence: Evidence, _: BinsLike) -> _Limits:
+    """The limits of observed/expected events."""
     rows = evidence.in_clusters
     part = evidence.one if rows is None else rows.cells
     assert part is not None
@@ -354,6 +366,7 @@ def _ratio(evidence: Evidence, _: BinsLike) -> _Limits:
 
 
 def _ece(evidence: Evidence, bins: BinsLike) -> _Limits:
+    """The upper limits of the ECE in these bins."""
     gaps = bin_gaps(evidence, bins)
     return _Limits("ECE", Margin(gaps.ece, gaps.n), lambda alpha: (0.0, gaps.high(alpha)))
 
@@ -366,10 +379,15 @@ _LIMITS: Final[Mapping[str, Callable[[Evidence, BinsLike], _Limits]]] = {
 
 
 def _band(evidence: Evidence, within: float, share: float) -> Margin:
+    """Whether the monotone band shows a share of the rows to be right within a margin.
+
+    The estimate is the share that the 95 % band shows. The p-value is 1 if no rising function fits.
+    """
     runs = band_runs(evidence)
     band = runs.band(_LEVEL)
 
     def enough(alpha: float) -> bool:
+        """Whether the band of this error rate shows the share, but for rounding."""
         return runs.share_within(within, alpha) >= share - 1e-12
 
     shown = band.share_within(within)
@@ -379,8 +397,9 @@ def _band(evidence: Evidence, within: float, share: float) -> Margin:
     )
     if not band.rising:
         words = f"{words} No rising function fits. {band.assumptions}"
-        return Margin(shown, runs.n, 1.0, words)
-    return Margin(shown, runs.n, smallest_alpha(enough), f"{words} {band.assumptions}")
+        return Margin(shown, runs.n, words=words)
+    pvalue = smallest_alpha(enough)
+    return Margin(shown, runs.n, pvalue=pvalue, words=f"{words} {band.assumptions}")
 
 
 def omnibus_of(evidence: Evidence, seed: int) -> Significance | None:
@@ -405,19 +424,21 @@ def omnibus_of(evidence: Evidence, seed: int) -> Significance | None:
 def too_good_of(evidence: Evidence, test: Significance | None) -> float | None:
     """The p-value for labels that agree with the scores better than chance allows.
 
-    None if there is none.
+    `test` is the omnibus test, which has it. Without one, sums of bins give another; otherwise
+    None.
     """
-    if test is None:
-        if isinstance(evidence.given, Binned):
-            return too_good_in_bins(evidence.given.parts[0])
-        return None
-    return test.too_good
+    if test is not None:
+        return test.too_good
+    if isinstance(evidence.given, Binned):
+        return too_good_in_bins(evidence.given.parts[0])
+    return None
 
 
 def smallest_alpha(keeps: Callable[[float], bool]) -> float:
-    """The smallest error rate at which limits keep a margin, by bisection.
+    """The p-value for keeping a margin: the smallest error rate at which limits keep it.
 
-    1 if there is none below 1/2.
+    `keeps` says whether the limits of an error rate do. By bisection between 1e-9, which is
+    returned if those limits do, and almost 1/2: beyond, the p-value is 1.
     """
     if not keeps(_LARGEST):
         return 1.0
@@ -435,6 +456,7 @@ def smallest_alpha(keeps: Callable[[float], bool]) -> float:
 
 
 def _check_options(criterion: str, bins: Any, share: Any) -> None:
+    """Raise for an option of another criterion, and for a share that is none."""
     for name, value, taker in (("bins", bins, "ece"), ("share", share, "band")):
         if value is not None and criterion != taker:
             demand = f"is only for `criterion={taker!r}`"

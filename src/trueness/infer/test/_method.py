@@ -1,5 +1,6 @@
 """The common form of all tests of calibration: from cells and options to an outcome."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
@@ -34,7 +35,10 @@ def have_equal_weights(cells: Cells) -> bool:
 
 
 def entries_of_equal_weights(cells: Cells) -> Entries:
-    """Entries of cells with other weights, if all rows of a score have the same."""
+    """The rows of cells whose weights do not count them, one entry per score.
+
+    All rows of a score must have the same weight, or there is an error.
+    """
     if not have_equal_weights(cells):
         demand = "must be equal for all rows of a score if only their sums are there"
         got = "rows of one score have different weights"
@@ -45,7 +49,10 @@ def entries_of_equal_weights(cells: Cells) -> Entries:
 
 
 def entries_of_rows(y: NDArray[Any], p: Floats, w: Floats) -> Entries:
-    """Rows of equal score and weight together; those of weight 0 are left out."""
+    """Rows with these labels, scores and weights; those of equal score and weight are one entry.
+
+    Entries ascend by score, then by weight. Rows of weight 0 are left out.
+    """
     y, p, w = (column[w > 0] for column in (y, p, w))
     order = np.lexsort((w, p))
     y = y[order]
@@ -57,7 +64,10 @@ def entries_of_rows(y: NDArray[Any], p: Floats, w: Floats) -> Entries:
 
 
 def entry_of_each_row(p: Floats, w: Floats) -> Ints:
-    """The place of each row among the entries of :func:`entries_of_rows`; no weight is 0."""
+    """The place of each row among the entries of :func:`entries_of_rows`.
+
+    From the scores and weights of the rows; no weight may be 0.
+    """
     order = np.lexsort((w, p))
     is_new = (np.diff(p[order]) != 0) | (np.diff(w[order]) != 0)
     place = np.empty(p.size, dtype=np.int64)
@@ -81,7 +91,7 @@ class Options(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The outcome of a test."""
+    """The outcome of a test, before it is a public record."""
 
     statistic: float
     pvalue: float
@@ -92,16 +102,30 @@ class Outcome(NamedTuple):
     """Further fields of :class:`trueness.results.Significance`, by name."""
 
     def significance(self, method: str, n: int) -> Significance:
-        """The public record."""
+        """The public record of this outcome of a method, for `n` rows."""
         details = {**self.details, "smallest_pvalue": self.smallest}
         return Significance(self.statistic, self.pvalue, method, n, self.assumptions, **details)
+
+
+def standardised(value: float, deviation: float) -> float:
+    """A sum of residuals in standard deviations.
+
+    Without deviation, it is 0 for 0 and infinite for anything else, which is impossible.
+    """
+    if deviation > 0:
+        return value / deviation
+    return 0.0 if value == 0 else math.copysign(math.inf, value)
 
 
 Test: TypeAlias = Callable[[Cells, Options], Outcome]
 
 
 def significance(cells: Cells, method: str, outcome: Outcome) -> Significance:
-    """The public record of an outcome; scores of only 0 and 1 leave nothing to chance."""
+    """The public record of the outcome of a method.
+
+    Scores of only 0 and 1 leave nothing to chance: the p-value is then 1 if all labels agree, and
+    else the smallest that the method can give.
+    """
     p = cells.score
     n = int(cells.totals.weight if cells.whole else cells.totals.rows)
     if not ((p > 0) & (p < 1)).any() and not outcome.details.get("contradicted"):

@@ -38,6 +38,7 @@ from trueness.typing import Floats, Ints
 # Values that differ by less than this part of the largest are equal: the same labels in another
 # order of summation.
 _EQUAL = 1e-9
+# Of statistics with the same p-value, the first of these is called the strongest.
 _EASIEST_FIRST = ("mean", "slope", "variance", "trend", "waves", "error", "width", "cells")
 SOME = 0.5
 """From this p-value on, a statistic is no evidence at all, and none is called the strongest."""
@@ -48,12 +49,16 @@ _MOST_LABELS = 5 * 10**7
 
 
 class OmnibusTest(NamedTuple):
-    """The outcome: the p-value, that of each statistic alone, and that of the lower tail."""
+    """The result of the omnibus test."""
 
     pvalue: float
     alone: dict[str, float]
+    """The p-value of each statistic alone, by its name; empty if labels are impossible."""
     too_good: float | None
+    """The p-value for labels that agree with the scores better than chance allows; None if it is
+    not known."""
     draws: int
+    """Sets of labels that were drawn."""
     contradicted: int = 0
     """Rows whose label a score of exactly 0 or 1 rules out."""
     impossible: str = ""
@@ -63,7 +68,7 @@ class OmnibusTest(NamedTuple):
 
     @property
     def strongest(self) -> str:
-        """The statistic with the smallest p-value of its own.
+        """The name of the statistic with the smallest p-value of its own.
 
         Of several, the one that is easiest to explain.
         """
@@ -71,7 +76,7 @@ class OmnibusTest(NamedTuple):
 
 
 def omnibus(cells: Cells, options: Options) -> Outcome:
-    """The omnibus test as a method of :func:`trueness.calibration_test`."""
+    """The omnibus test of independent rows, as a method of :func:`trueness.calibration_test`."""
     draws = options.resamples or 999
     result = omnibus_test(cells, draws, options.seed, options.entries, options.rounded_to)
     if cells.size <= MANY:
@@ -86,7 +91,11 @@ def omnibus(cells: Cells, options: Options) -> Outcome:
 
 
 def omnibus_outcome(result: OmnibusTest, assumptions: str) -> Outcome:
-    """The outcome with its details in words."""
+    """The result of the omnibus test as an outcome, with its details in words.
+
+    `assumptions` are the first words. If the scores rule labels out, and were not rounded, the
+    outcome says only that.
+    """
     if not result.alone:
         return impossible_outcome(result.impossible, result.contradicted)
     strongest = WORDS[result.strongest]
@@ -106,7 +115,10 @@ def omnibus_outcome(result: OmnibusTest, assumptions: str) -> Outcome:
 
 
 def strongest_in_words(strongest: str, pvalue: float, which: str) -> str:
-    """The sentence about the strongest evidence, if there is any."""
+    """The sentence about the strongest evidence, after a space; empty from p = 0.5 on.
+
+    `strongest` names it, and `which` says what its p-value is that of.
+    """
     if pvalue < SOME:
         return f" Strongest evidence: {strongest} (p = {pvalue:.3g} {which})."
     return ""
@@ -122,62 +134,82 @@ def omnibus_test(
     """The omnibus test of cells whose weights count rows; with `entries`, of other weights.
 
     A label that a score of 0 or 1 rules out has probability zero: the p-value is 0, unless the
-    scores were rounded. Then scores of 0 and 1 are moved by up to half the unit. The same test of
-    the same cells is made once: an interval and a p-value ask for it, with the same seed.
+    scores were rounded to multiples of `rounded_to`. Then scores of 0 and 1 are moved by up to half
+    of it. The same test of the same cells is made once: an interval and a p-value ask for it, with
+    the same seed.
     """
     if entries is not None:
-        return _omnibus_test(cells, draws, seed, entries, rounded_to)
+        return _test_of_labels(cells, draws, seed, entries, rounded_to)
     question = "omnibus", draws, rounded_to, seed
     if question not in cells.memory:
-        cells.memory[question] = _omnibus_test(cells, draws, seed, None, rounded_to)
+        cells.memory[question] = _test_of_labels(cells, draws, seed, None, rounded_to)
     return cells.memory[question]  # type: ignore[no-any-return]  # the memory holds anything
 
 
-def _omnibus_test(
+def _test_of_labels(
     cells: Cells, draws: int, seed: int, entries: Entries | None, rounded_to: float | None
 ) -> OmnibusTest:
+    """The test of :func:`omnibus_test`, made anew: first whether the labels are possible at all."""
     counted = cells
-    grouped = cells
     if entries is not None:
         counted = Cells(entries.z, entries.rows, entries.rows, entries.hits)
+    contradicted = contradictions(counted)
+    if not contradicted:
+        return _test_of_possible_labels(cells, draws, seed, entries)
+    words = contradictions_in_words(counted)
+    if rounded_to is None:
+        return OmnibusTest(0.0, {}, None, draws, contradicted, words)
+    if entries is None:
+        cells = moved_inside(cells, rounded_to)
+    else:
+        # By the share of rows, not of weights: cells must begin where their rows do.
+        z = moved_scores(entries.z, entries.rows, entries.hits, rounded_to)
+        entries = entries._replace(z=z)
+        cells = Cells(np.unique(z), cells.count, cells.weight, cells.events)
+    moved = omnibus_test(cells, draws, seed, entries)
+    # Scores moved to the share of their labels agree with them too well.
+    return moved._replace(
+        too_good=None, contradicted=contradicted, impossible=words, unit=rounded_to
+    )
+
+
+def _test_of_possible_labels(
+    cells: Cells, draws: int, seed: int, entries: Entries | None
+) -> OmnibusTest:
+    """The omnibus test, if the scores rule no label out.
+
+    P-values are ranks of the observed labels among `draws` drawn sets. Where the rank is the
+    smallest possible, a proven bound or a rank among more draws may replace it. The level still
+    holds: below that rank the result is small only if the other p-value is, which is valid by
+    itself.
+    """
+    grouped = cells
+    if entries is not None:
         # The cells of weighted rows have equal numbers of rows.
         grouped = Cells(cells.score, cells.count, cells.count, np.zeros_like(cells.count))
-    contradicted = contradictions(counted)
-    if contradicted:
-        words = contradictions_in_words(counted)
-        if rounded_to is None:
-            return OmnibusTest(0.0, {}, None, draws, contradicted, words)
-        if entries is None:
-            cells = moved_inside(cells, rounded_to)
-        else:
-            # By the share of rows, not of weights: cells must begin where their rows do.
-            z = moved_scores(entries.z, entries.rows, entries.hits, rounded_to)
-            entries = entries._replace(z=z)
-            cells = Cells(np.unique(z), cells.count, cells.weight, cells.events)
-        moved = omnibus_test(cells, draws, seed, entries)
-        # Scores moved to the share of their labels agree with them too well.
-        return moved._replace(
-            too_good=None, contradicted=contradicted, impossible=words, unit=rounded_to
-        )
     statistics = Statistics(grouped, entries)
     labels = stream(seed, "labels")
     values = statistics.observed_and_drawn(draws, labels)
     alone, combined = combined_pvalues(evidence(values), statistics.weights)
     pvalue = float(combined[0])
     too_good = lower_tail(values)
-    # At the floor, a proven tail or a rank among more draws may replace the p-value. The level
-    # still holds: below the floor, the result is small only if the other p-value, which is valid by
-    # itself, is.
     if entries is None and pvalue * (draws + 1) < 1.5:
         pvalue = min(pvalue, _proven_bound(cells, statistics))
-    more = 10 * (draws + 1) - 1
-    if too_good * (draws + 1) < 1.5 and statistics.entries.rows.size * more <= _MOST_LABELS:
-        too_good = min(too_good, lower_tail(statistics.observed_and_drawn(more, labels)))
-    return OmnibusTest(pvalue, dict(zip(NAMES, alone[:, 0].tolist(), strict=True)), too_good, draws)
+    more_draws = 10 * (draws + 1) - 1
+    affordable = statistics.entries.rows.size * more_draws <= _MOST_LABELS
+    if too_good * (draws + 1) < 1.5 and affordable:
+        more_values = statistics.observed_and_drawn(more_draws, labels)
+        too_good = min(too_good, lower_tail(more_values))
+    by_name = dict(zip(NAMES, alone[:, 0].tolist(), strict=True))
+    return OmnibusTest(pvalue, by_name, too_good, draws)
 
 
 def _proven_bound(cells: Cells, statistics: Statistics) -> float:
-    """A p-value that is proven, however small it is."""
+    """A p-value of calibration that is proven, however small it is: see :func:`tail_bound`.
+
+    The groups are all rows, the fine and the coarse cells of the statistics. The directions are
+    those of the slope and of Spiegelhalter's test; with very many distinct scores there are none.
+    """
     whole = np.zeros(1, dtype=np.int64)
     if cells.size > MANY_DIRECTIONS:  # sums over cells are enough, and entries have them
         z, rows, _, hits = statistics.entries
@@ -191,11 +223,11 @@ def _proven_bound(cells: Cells, statistics: Statistics) -> float:
 def power_function(
     cells: Cells, alpha: float, *, null_draws: int = 999, seed: int
 ) -> Callable[..., float]:
-    """The power of the test of these cells at `alpha`, as a function of the true probabilities.
+    """The power of the omnibus test of these scores, as a function of the true probabilities.
 
-    The function takes the probabilities, one per score, and the number of sets of labels that are
-    drawn from them; it gives the share of these sets that the test rejects. Labels of all
-    alternatives are compared with the same `null_draws` sets of labels drawn from the scores.
+    The function takes the true probabilities, one per cell, and the number of sets of labels that
+    are drawn from them, by default 199. It gives the share of these sets that the test rejects at
+    `alpha`. All sets are compared with the same `null_draws` sets drawn from the scores.
     """
     statistics = Statistics(cells)
     rng = stream(seed, "labels")
@@ -203,13 +235,15 @@ def power_function(
     of_null = evidence(null, null)
 
     def combined(values: Floats) -> Floats:
-        """The statistic of each set of labels, from the p-values of its parts."""
+        """All statistics of each set of labels together, from their p-values among the null."""
         pairs = zip(evidence(values, null), of_null, strict=True)
-        return combination(-np.log([ranks(v, among) for v, among in pairs]), statistics.weights)
+        pvalues = [ranks(statistic, among) for statistic, among in pairs]
+        return combination(-np.log(pvalues), statistics.weights)
 
     combined_null = combined(null)
 
     def power(alternative: Floats, draws: int = 199) -> float:
+        """The share of sets of labels, drawn from these probabilities, that are rejected."""
         drawn = statistics.drawn(draws, rng, statistics.mean_of_entries(cells, alternative))
         return float(np.mean(ranks(combined(drawn), combined_null) <= alpha))
 
@@ -217,27 +251,31 @@ def power_function(
 
 
 def combined_pvalues(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """P-values of vectors of labels, from their statistics of shape (J, vectors).
+    """The p-values of sets of labels, each ranked among all of them.
 
-    First those of each statistic, then the combined ones.
+    `values` are the statistics, of shape (statistics, sets); large ones are evidence. First come
+    the p-values of each statistic, of the same shape; then those of all statistics together, with
+    these `weights`, of shape (sets,).
     """
-    alone = np.array([ranks(row) for row in values])
+    alone = np.array([ranks(statistic) for statistic in values])
     return alone, ranks(combination(extremeness(values), weights))
 
 
 def extremeness(values: Floats, among: Floats | None = None) -> Floats:
-    """The negative logarithms of the p-values, where the largest value also has its lead.
+    """The negative logarithms of the p-values of statistics of shape (statistics, sets).
 
-    The lead over the second largest distinguishes vectors that are largest in one statistic each.
-    With `among`, the values are ranked one at a time among these, and a value that is larger than
-    all of them has a lead.
+    Sets of labels are ranked among themselves or, one at a time, among those of `among`. The set
+    that is largest in a statistic has the logarithm of its lead added, its value over the second
+    largest: ranks alone would not distinguish sets that are each largest in one statistic. With
+    `among`, a lead is that over the largest there.
     """
     if among is not None:
-        logs = -np.log([ranks(row, null) for row, null in zip(values, among, strict=True)])
+        pairs = zip(values, among, strict=True)
+        logs = -np.log([ranks(statistic, null) for statistic, null in pairs])
         largest = among.max(axis=1, keepdims=True)
         leads = np.maximum(values, largest) / np.where(largest > 0, largest, 1)
         return np.asarray(logs + np.log(np.where(largest > 0, leads, 1)))
-    logs = -np.log([ranks(row) for row in values])
+    logs = -np.log([ranks(statistic) for statistic in values])
     second, largest = np.sort(values, axis=1)[:, -2:].T
     lead = np.log(np.where(second > 0, largest, 1)) - np.log(np.where(second > 0, second, 1))
     logs[np.arange(lead.size), values.argmax(axis=1)] += lead
@@ -245,36 +283,45 @@ def extremeness(values: Floats, among: Floats | None = None) -> Floats:
 
 
 def lower_tail(values: Floats) -> float:
-    """The p-value of the first column if small values are evidence: by the product of p-values."""
-    return float(ranks(-np.log([ranks(-row) for row in sizes(values)]).sum(axis=0))[0])
+    """The p-value of the first set of labels for agreeing with the scores too well.
+
+    `values` are the statistics of sets of labels in columns. Small ones are evidence here; the
+    p-values of the statistics are multiplied, and the product is ranked among those of all sets.
+    """
+    pvalues = [ranks(-statistic) for statistic in sizes(values)]
+    return float(ranks(-np.log(pvalues).sum(axis=0))[0])
 
 
 def sizes(values: Floats) -> Floats:
-    """The statistics that are small if labels agree well with the scores.
+    """The statistics that are small if labels agree well with the scores, in rows.
 
-    The debiased errors are not among them: they are lowest where large residuals of both signs
-    cancel.
+    From values of sets of labels in columns. The debiased errors are not among them: they are
+    lowest where large residuals of both signs cancel.
     """
     forms = values[FORMS:-1]
-    return np.vstack([values[2:FORMS], np.abs(forms[:2]), (forms**2).sum(axis=0)])
+    mean_and_slope = np.abs(forms[:2])
+    return np.vstack([values[2:FORMS], mean_and_slope, (forms**2).sum(axis=0)])
 
 
 def combination(logs: Floats, weights: Floats) -> Floats:
-    """The weighted sum of the inverse square roots of p-values, from their negative logarithms."""
+    """The weighted sum of the inverse square roots of p-values, one for each set of labels.
+
+    `logs` are the negative logarithms of the p-values, of shape (statistics, sets).
+    """
     return np.asarray(weights @ np.exp(np.minimum(logs, _LARGEST) / 2))
 
 
 def ranks(values: Floats, among: Floats | None = None) -> Floats:
     """The p-value of each value: the share of all values that are at least as large.
 
-    With `among`, the values are ranked one at a time among these, each counting itself.
+    With `among`, each is ranked among these and itself. Values that differ by rounding are equal.
     """
     ordered = np.sort(values if among is None else among)
     finite = ordered[np.isfinite(ordered)]
     slack = _EQUAL * max(abs(finite[0]), abs(finite[-1])) if finite.size else 0.0
     itself = 0 if among is None else 1
-    above = ordered.size - np.searchsorted(ordered, values - slack, side="left")
-    return np.asarray((above + itself) / (ordered.size + itself))
+    at_least = ordered.size - np.searchsorted(ordered, values - slack, side="left")
+    return np.asarray((at_least + itself) / (ordered.size + itself))
 
 
 MANY_DIRECTIONS = 10**5
@@ -305,7 +352,11 @@ def tail_bound(cells: Cells, partitions: Sequence[Ints], directions: Sequence[Fl
 
 
 def _bounds_of_cells(cells: Cells, first: Ints) -> list[float]:
-    """By the sum of the divergences of groups and, of several groups, by the largest."""
+    """Bounds on the p-value from groups of cells: see "Cells" of :func:`tail_bound`.
+
+    `first` is the first cell of each group. One bound is from the sum of the groups' divergences
+    and, if there are several groups, another from the largest.
+    """
     p = cells.score
     n = cells.weight.astype(np.float64)
     hits = cells.events.astype(np.float64)
@@ -322,7 +373,10 @@ def _bounds_of_cells(cells: Cells, first: Ints) -> list[float]:
 
 
 def _bound_of_direction(cells: Cells, a: Floats) -> float:
-    """Two-sided bound on the sum of a(y − p)."""
+    """A two-sided bound on the p-value of S = Σ a(y − p): see "Directions" of :func:`tail_bound`.
+
+    `a` has one number per cell. The bound is 1 if S is 0, or can be nothing else.
+    """
     p = cells.score
     n = cells.weight
     inside = (p > 0) & (p < 1) & (a != 0)
@@ -330,15 +384,31 @@ def _bound_of_direction(cells: Cells, a: Floats) -> float:
     n = n[inside]
     a = a[inside]
     total = float(((cells.events[inside] - n * p) * a).sum())
-    spread = float((n * p * (1 - p) * a * a).sum())
-    if total == 0 or spread == 0:
+    variance = float((n * p * (1 - p) * a * a).sum())
+    if total == 0 or variance == 0:
         return 1.0
     a = a * math.copysign(1, total)
     total = abs(total)
+    t = _best_t(p, n, a, total, variance)
+    ta = t * a
+    # For large u, log(1 − p + p e^u) = u + log(p + (1 − p) e^−u).
+    q = np.where(ta > 0, p, 1 - p)
+    size = np.abs(ta)
+    logs = np.where(ta > 0, ta, 0.0) + np.log(q + (1 - q) * np.exp(-size))
+    exponent = float((n * (logs - ta * p)).sum()) - t * total
+    return math.exp(min(0.0, math.log(2) + exponent))
+
+
+def _best_t(p: Floats, n: Ints, a: Floats, total: float, variance: float) -> float:
+    """The t of about the smallest bound on the probability that Σ a(y − p) is `total` or more.
+
+    `p` are scores of `n` labels each, `a` their coefficients, and `variance` is that of the sum.
+    Any t gives a bound, so that of an end of the search will do if the best lies outside.
+    """
     x = logit(p)
 
     def shortfall(log_t: float) -> float:
-        """The derivative of the exponent by t, which increases.
+        """The derivative of the bound's exponent by t, which increases.
 
         Σ a(y − p) as expected under tilted scores, less the observed sum.
         """
@@ -348,18 +418,9 @@ def _bound_of_direction(cells: Cells, a: Floats) -> float:
     # ones.
     largest = float(np.abs(a).max())
     high = math.log(1e3 / largest)
-    low = min(math.log(total) - math.log(spread), math.log(1e-2 / largest)) - 1
-    # Any t gives a bound, also where the best one lies outside.
+    low = min(math.log(total) - math.log(variance), math.log(1e-2 / largest)) - 1
     if shortfall(high) <= 0:
-        best = high
-    elif shortfall(low) < 0:
-        best = bracketed_root(shortfall, low, high, xtol=1e-6)
-    else:
-        best = low
-    t = math.exp(best) * a
-    # For large t, log(1 − p + p e^t) = t + log(p + (1 − p) e^−t).
-    q = np.where(t > 0, p, 1 - p)
-    size = np.abs(t)
-    grown = np.where(t > 0, t, 0.0) + np.log(q + (1 - q) * np.exp(-size))
-    exponent = float((n * (grown - t * p)).sum()) - math.exp(best) * total
-    return math.exp(min(0.0, math.log(2) + exponent))
+        return math.exp(high)
+    if shortfall(low) >= 0:
+        return math.exp(low)
+    return math.exp(bracketed_root(shortfall, low, high, xtol=1e-6))

@@ -41,8 +41,9 @@ from trueness.infer.test._omnibus_statistics import (
     log_ratio,
     weights_at,
 )
-from trueness.typing import Floats, Ints
+from trueness.typing import Bools, Floats, Ints
 
+# The notes of :func:`trueness.calibration_test` say how these limits bound time and memory.
 _CELLS = 20_000
 """Cells of all columns together; a column has at least `_FEWEST_CELLS`."""
 _FEWEST_CELLS = 8
@@ -52,7 +53,7 @@ _MOST_VALUES = 4 * 10**7
 _FEWEST_DRAWS = 199
 _DRAWS = 999
 _MORE = 2 * 10**7
-"""Classes and statistics of further draws."""
+"""Classes and statistics of further draws, which take about a second."""
 _OPEN = 0.2
 """Up to this p-value there are further draws."""
 _LARGEST = "the largest score"
@@ -65,9 +66,14 @@ Draw: TypeAlias = Callable[[int, np.random.Generator], Iterator[list[Floats]]]
 
 
 class Problem:
-    """One binary problem, with its statistics of labels that were drawn once for comparison."""
+    """One binary problem, with its statistics of labels that were drawn once for comparison.
+
+    Its methods take the values of sets of labels in columns, as :meth:`Statistics.of_sums` gives
+    them, and return a number for each set.
+    """
 
     def __init__(self, name: str, statistics: Statistics, reference: Floats) -> None:
+        """`reference` are the values of the labels drawn for comparison."""
         self.name = name
         self.reference = reference
         self.evidence = evidence(reference, reference)
@@ -77,7 +83,7 @@ class Problem:
         self.sizes = -sizes(reference)
 
     def strength(self, values: Floats) -> Floats:
-        """The negative logarithms of the statistics' p-values, for sets of labels in columns."""
+        """The negative logarithm of the p-value of each statistic, with a row for each."""
         return extremeness(evidence(values, self.reference), self.evidence)
 
     def combined(self, values: Floats) -> Floats:
@@ -100,64 +106,58 @@ class Problem:
         return np.asarray(-np.log([ranks(row, among) for row, among in pairs]).sum(axis=0))
 
 
+class Draws(NamedTuple):
+    """How many sets of labels are drawn."""
+
+    first: int
+    in_all: int
+    """If the first ones leave the decision open."""
+
+
 def joint_outcome(
     named: Sequence[tuple[str, Statistics]],
     observed: Sequence[Floats],
     drawn: Draw,
-    counted: tuple[int, int],
+    draws: Draws,
     seed: int,
     what: str,
 ) -> Outcome:
     """The p-value of all problems together, and that of each.
 
-    Two statistics are combined: the sum over problems of their own combinations, and their largest
-    deviance. They are ranked among labels drawn with a fixed seed, so that `seed` decides only the
-    draws that are counted: the first number of `counted` or, if these leave the decision open, the
-    second.
+    `named` are the names and statistics of the problems, `observed` the values of the observed
+    labels in each, and `drawn` draws values; `what` is a word for the problems. Two statistics are
+    combined: the sum over problems of their own combinations, and their largest deviance. They are
+    ranked among labels drawn with a fixed seed, so that `seed` decides only the draws that are
+    counted.
     """
-    draws, all_draws = counted
     rng = stream(seed, "labels")
     # The reference labels must be independent of those that are counted, hence another seed.
-    batches = drawn(draws, np.random.default_rng([draws, 0x7472]))
+    batches = drawn(draws.first, np.random.default_rng([draws.first, 0x7472]))
     reference = [np.concatenate(parts, axis=1) for parts in zip(*batches, strict=True)]
     problems = [
         Problem(name, statistics, values)
         for (name, statistics), values in zip(named, reference, strict=True)
     ]
-
-    def measured(values: Sequence[Floats]) -> Floats:
-        """Sum of combinations, largest deviance, sum of agreements, and every combination."""
-        pairs = list(zip(problems, values, strict=True))
-        combined = np.array([problem.combined(v) for problem, v in pairs])
-        largest = np.max([problem.deviance(v) for problem, v in pairs], axis=0)
-        agreement = sum(problem.agreement(v) for problem, v in pairs)
-        return np.vstack([combined.sum(axis=0), largest, agreement, combined])
-
-    null = measured(reference)[:2]
+    null = _measured(problems, reference)[:2]
 
     def joint(values: Floats) -> Floats:
+        """Sum and largest deviance together, for sets of labels in columns."""
         return combination(extremeness(values[:2], null), np.ones(2))
 
-    first = measured(observed)
-    table = np.hstack([first, *map(measured, drawn(draws, rng))])
+    first_draws = [_measured(problems, batch) for batch in drawn(draws.first, rng)]
+    table = np.hstack([_measured(problems, observed), *first_draws])
     values = joint(table)
     pvalue = float(ranks(values)[0])
     too_good, *of_problems = [float(ranks(row)[0]) for row in table[2:]]
-    if all_draws > draws and 1.5 / (draws + 1) < pvalue <= _OPEN:
-        further = [joint(measured(batch)) for batch in drawn(all_draws - draws, rng)]
-        values = np.hstack([values, *further])
-        above = float(ranks(values)[0]) * (all_draws + 1)
-        # Plus the probability of having stopped at the floor and being at most as extreme in the
-        # end: the level is exact.
-        stopped = (1 - draws / all_draws) ** above * all_draws / draws
-        pvalue = (above + stopped) / (all_draws + 1)
+    if draws.in_all > draws.first and 1.5 / (draws.first + 1) < pvalue <= _OPEN:
+        more = drawn(draws.in_all - draws.first, rng)
+        values = np.hstack([values, *(joint(_measured(problems, batch)) for batch in more)])
+        pvalue = _pvalue_of_two_stages(float(ranks(values)[0]), draws)
     alone = {problem.name: p for problem, p in zip(problems, of_problems, strict=True)}
-    leaders = []
-    for problem, v in zip(problems, observed, strict=True):
-        name = NAMES[int(problem.strength(v)[:, 0].argmax())]
-        words = f"{problem.name}, {WORDS[name]}"
-        leaders.append((alone[problem.name], -float(problem.deviance(v)[0]), words))
-    smallest, _, strongest = min(leaders)
+    smallest, _, strongest = min(
+        (alone[problem.name], -float(problem.deviance(v)[0]), _strongest_in_words(problem, v))
+        for problem, v in zip(problems, observed, strict=True)
+    )
     words = (
         f"Rows are independent; the level is exact at any n: {values.size - 1:,} sets of labels "
         f"were drawn from the scores, for all {len(alone):,} {what} together."
@@ -168,11 +168,44 @@ def joint_outcome(
         "strongest": strongest if smallest < SOME else "",
         "too_good": too_good,
     }
-    return Outcome(smallest, pvalue, words, 1 / (draws + 1), details)
+    return Outcome(smallest, pvalue, words, 1 / (draws.first + 1), details)
+
+
+def _measured(problems: Sequence[Problem], values: Sequence[Floats]) -> Floats:
+    """What is ranked of sets of labels, which are columns of the values of each problem.
+
+    Its rows are the sum of the problems' combinations, their largest deviance, the sum of their
+    agreements, and the combination of each.
+    """
+    pairs = list(zip(problems, values, strict=True))
+    combined = np.array([problem.combined(v) for problem, v in pairs])
+    largest = np.max([problem.deviance(v) for problem, v in pairs], axis=0)
+    agreement = sum(problem.agreement(v) for problem, v in pairs)
+    return np.vstack([combined.sum(axis=0), largest, agreement, combined])
+
+
+def _pvalue_of_two_stages(rank: float, draws: Draws) -> float:
+    """The p-value from the rank among all draws, as a share, of labels not decided by the first.
+
+    The probability of having stopped after the first draws, at the smallest possible p-value, and
+    being at most as extreme in the end is added: the level is exact.
+    """
+    above = rank * (draws.in_all + 1)
+    stopped = (1 - draws.first / draws.in_all) ** above * draws.in_all / draws.first
+    return float((above + stopped) / (draws.in_all + 1))
+
+
+def _strongest_in_words(problem: Problem, values: Floats) -> str:
+    """The problem and its statistic that is most extreme in the first set of labels."""
+    name = NAMES[int(problem.strength(values)[:, 0].argmax())]
+    return f"{problem.name}, {WORDS[name]}"
 
 
 def parts_outcome(parts: Sequence[Cells], names: Sequence[Hashable], options: Options) -> Outcome:
-    """The test of several problems that share no row."""
+    """The test of several problems that share no row, given by the sums and the name of each.
+
+    Problems without rows are left out.
+    """
     pairs = [
         (cells, _class_name(name)) for cells, name in zip(parts, names, strict=True) if cells.size
     ]
@@ -183,15 +216,16 @@ def parts_outcome(parts: Sequence[Cells], names: Sequence[Hashable], options: Op
     ends = np.cumsum([statistics.entries.rows.size for statistics in problems])[:-1]
 
     def drawn(count: int, rng: np.random.Generator) -> Iterator[list[Floats]]:
+        """The values of drawn labels in each problem, in batches."""
         for (hits,) in label_batches(scores, rows, count, rng):
             events = np.split(hits, ends)
             yield [statistics(part) for statistics, part in zip(problems, events, strict=True)]
 
     observed = [statistics(statistics.entries.hits[:, np.newaxis]) for statistics in problems]
     named = [(name, statistics) for (_, name), statistics in zip(pairs, problems, strict=True)]
-    draws = options.resamples or _DRAWS
-    counted = (draws, options.resamples or more_draws(draws, rows.size, len(named)))
-    outcome = joint_outcome(named, observed, drawn, counted, options.seed, "predicted classes")
+    first = options.resamples or _DRAWS
+    draws = Draws(first, options.resamples or more_draws(first, rows.size, len(named)))
+    outcome = joint_outcome(named, observed, drawn, draws, options.seed, "predicted classes")
     return _in_order(outcome, map(_class_name, names))
 
 
@@ -202,23 +236,27 @@ def _in_order(outcome: Outcome, names: Iterable[str]) -> Outcome:
     return outcome._replace(details={**outcome.details, "alone": alone})
 
 
-def _class_name(name: Any) -> str:
+def _class_name(name: Hashable) -> str:
+    """A class in words; NumPy's numbers read like Python's."""
     plain = name.item() if hasattr(name, "item") else name
     return f"class {plain!r}"
 
 
 class Matrix(NamedTuple):
-    """Scores of disjoint outcomes and the outcome of each row, which is K if it is none of them."""
+    """Scores of K disjoint outcomes, and which of them each row has."""
 
     p: NDArray[Any]
+    """Of shape (rows, K)."""
     y: Ints
+    """The column of the outcome; K if it is none of them."""
     names: tuple[str, ...]
 
 
 def moved_inside(p: NDArray[Any], y: Ints, unit: float) -> Floats:
-    """The scores with zeros moved to the share of their class, by at most half a unit.
+    """The scores `p` with zeros moved to the share of their class, by at most half a unit.
 
-    Rows still sum to one.
+    That share is how many rows with a score of 0 for a class have it as their label `y`. Rows still
+    sum to one.
     """
     zero = p == 0
     p = np.asarray(p, dtype=np.float64)
@@ -228,7 +266,10 @@ def moved_inside(p: NDArray[Any], y: Ints, unit: float) -> Floats:
 
 
 def largest_of(matrix: Matrix, k: int) -> Matrix:
-    """The k largest scores of each row, the largest first; of equal ones the first class first."""
+    """The matrix of the k largest scores of each row, the largest first.
+
+    Of equal scores the first class comes first. The outcome is k if the label is none of them.
+    """
     which = np.argsort(-matrix.p, axis=1, kind="stable")[:, :k]
     hit = which == matrix.y[:, np.newaxis]
     names = tuple(f"score {r + 1} of the {k} largest" for r in range(k))
@@ -242,7 +283,11 @@ def largest_of(matrix: Matrix, k: int) -> Matrix:
 def matrix_outcome(
     p: NDArray[Any], y: Ints, names: Sequence[Hashable], k: int | None, options: Options
 ) -> Outcome:
-    """The test of every class or, with `k`, of the k largest scores of each row."""
+    """The test of every class or, with `k`, of the k largest scores of each row.
+
+    `p` are the scores, `y` the columns of the labels, and `names` the classes. A label of score 0
+    is impossible: unless scores were rounded, the outcome says only that.
+    """
     contradicted = int((p[np.arange(y.size), y] == 0).sum())
     rounded_to = options.rounded_to
     have = "has" if contradicted == 1 else "have"
@@ -271,7 +316,10 @@ def matrix_outcome(
 
 
 def matrix_test(matrix: Matrix, options: Options, *, largest: bool) -> Outcome:
-    """The test of the columns of a matrix; with `largest`, of the largest score of each row too."""
+    """The test of the columns of a matrix; with `largest`, of the largest score of each row too.
+
+    Columns whose scores leave nothing to chance are left out, unless all do.
+    """
     n, classes = matrix.p.shape
     names = list(matrix.names)
     columns = [_Column(matrix.p[:, j], matrix.y == j, classes) for j in range(classes)]
@@ -281,30 +329,31 @@ def matrix_test(matrix: Matrix, options: Options, *, largest: bool) -> Outcome:
         columns.append(_Column(matrix.p.max(axis=1), matrix.y == top, classes))
         names.append(_LARGEST)
     if options.resamples:
-        counted = (options.resamples, options.resamples)
+        draws = Draws(options.resamples, options.resamples)
     else:
-        # The limits on drawn classes and on statistics.
-        affordable = min(_DRAWS, _MOST_CLASSES // n, _MOST_VALUES // (_STATISTICS * len(columns)))
-        draws = max(_FEWEST_DRAWS, affordable)
-        counted = (draws, more_draws(draws, n, len(columns)))
+        by_statistics = _MOST_VALUES // (_STATISTICS * len(columns))
+        first = max(_FEWEST_DRAWS, min(_DRAWS, _MOST_CLASSES // n, by_statistics))
+        draws = Draws(first, more_draws(first, n, len(columns)))
     offset = np.concatenate([[0], np.cumsum([column.expected.size for column in columns])])
     cell = np.stack([column.cell for column in columns], axis=1)
-    varying = [(j, column) for j, column in enumerate(columns) if column.varies] or [
-        (0, columns[0])
-    ]
+    tested = [j for j, column in enumerate(columns) if column.varies] or [0]
 
     def drawn(count: int, rng: np.random.Generator) -> Iterator[list[Floats]]:
+        """The values of drawn labels in each tested column, in batches."""
         for hits in _drawn_hits(matrix, cell, offset, top, count, rng):
-            yield [column.values(hits[offset[j] : offset[j + 1]]) for j, column in varying]
+            yield [columns[j].values(hits[offset[j] : offset[j + 1]]) for j in tested]
 
-    observed = [column.values(column.hits[:, np.newaxis]) for _, column in varying]
-    named = [(names[j], column.statistics) for j, column in varying]
+    observed = [columns[j].values(columns[j].hits[:, np.newaxis]) for j in tested]
+    named = [(names[j], columns[j].statistics) for j in tested]
     what = "problems (each class, and the largest score)" if largest else "scores"
-    return joint_outcome(named, observed, drawn, counted, options.seed, what)
+    return joint_outcome(named, observed, drawn, draws, options.seed, what)
 
 
 def more_draws(draws: int, rows: int, columns: int) -> int:
-    """Ten times as many draws, or as many as a second allows."""
+    """Ten times as many draws, or as many as a second allows, and at least as many.
+
+    For this number of rows and of columns.
+    """
     times = min(10, _MORE // (draws * max(rows, _STATISTICS * columns)))
     return max(draws, times * (draws + 1) - 1)
 
@@ -312,7 +361,8 @@ def more_draws(draws: int, rows: int, columns: int) -> int:
 class _Column:
     """One column: the cell of each row, and the statistics as functions of events in the cells."""
 
-    def __init__(self, p: NDArray[Any], event: Any, columns: int) -> None:
+    def __init__(self, p: NDArray[Any], event: Bools, columns: int) -> None:
+        """Take the scores and events of a column; `columns` is the number of all columns."""
         p = p.astype(np.float64)
         cells = cells_of_rows(Sample(event.astype(np.uint8), p))
         self.statistics = s = Statistics(cells, cell_limit=max(_FEWEST_CELLS, _CELLS // columns))
@@ -331,8 +381,8 @@ class _Column:
         ]
         s.deviation = np.sqrt(self.forms**2 @ s.variance)
 
-    def values(self, hits: Any) -> Floats:
-        """The values of each column of `hits`, the events in the cells."""
+    def values(self, hits: NDArray[Any]) -> Floats:
+        """The values of sets of labels, from the events in the cells, of shape (cells, sets)."""
         excess = hits - self.expected[:, np.newaxis]
         errors = zip(self.statistics.errors, self.slopes, strict=True)
         squares = [error.square + slope @ hits for error, slope in errors]
@@ -342,7 +392,12 @@ class _Column:
 def _drawn_hits(
     matrix: Matrix, cell: Ints, offset: Ints, top: Ints | None, draws: int, rng: np.random.Generator
 ) -> Iterator[Ints]:
-    """Events in all cells of all columns, of shape (cells, draws), a batch of draws at a time."""
+    """Events in all cells of all columns, of shape (cells, draws), a batch of draws at a time.
+
+    One class is drawn for each row of the matrix. `cell` is the cell of each row in each column,
+    and `offset` the number of cells of all columns before. `top` is the class of the largest score
+    of each row, whose events are those of a further column; None without that column.
+    """
     rows, classes = matrix.p.shape
     size = int(offset[-1])
     step = max(1, min(draws, 2 * _BLOCK // max(size, rows)))

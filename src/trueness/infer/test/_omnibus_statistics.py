@@ -32,12 +32,13 @@ WORDS = {
     "variance": "observed against expected events, weighted by the variance of the labels",
     "waves": "smooth departures along the scores",
 }
+# In the order of the names: chosen for power by the simulations of docs/methods/omnibus-test.md.
 _WEIGHTS = np.array([0.5, 0.5, 1.0, 1.0, 1.0, 1.0, 0.0, 1.0])
 _MORE_IF_RARE = np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 2.0, 0.0])
 
 
 def weights_at(mean: float) -> Floats:
-    """The weights of the statistics in the combination, for scores of this mean.
+    """The weights of the statistics when they are combined, for scores of this mean.
 
     The two errors share one weight. If events, or non-events, are rare, fine cells expect less than
     one of them, and too few show only in sums over many rows: the number of events, and 'variance'
@@ -68,7 +69,11 @@ _BLOCK = 192
 
 
 def _rules(cells: Cells, n: float, limit: int | None) -> tuple[BinRule, ...]:
-    """Fine cells, those of equal mass and equal width, and coarse cells: at most `limit` each."""
+    """The rules of four groupings: fine cells, cells of equal mass, of equal width, coarse cells.
+
+    For `n` rows. Fine cells are the distinct scores, if these are few. With a `limit`, there are at
+    most so many fine cells.
+    """
     coarse = EqualMass(max(3, round(n**0.25)))
     size = max(5, round(n**0.4))
     cut = MassAndWidth(max(5, round(n**0.5)), size)
@@ -85,7 +90,7 @@ def _rules(cells: Cells, n: float, limit: int | None) -> tuple[BinRule, ...]:
 
 
 def entries_of_cells(cells: Cells) -> Entries:
-    """One entry per distinct score; weights are counts."""
+    """One entry per distinct score, of cells whose weights are counts."""
     count = cells.weight.astype(np.int64, copy=False)
     hits = cells.events.astype(np.int64, copy=False)
     return Entries(cells.score, count, np.ones(cells.size), hits)
@@ -94,7 +99,8 @@ def entries_of_cells(cells: Cells) -> Entries:
 class Statistics:
     """The statistics of sets of labels of the same scores.
 
-    They are functions of sums over the finest cells and of forms.
+    They are functions of sums of residuals u = w(y − p) over the finest cells, those between the
+    edges of all four groupings, and of forms, which are weighted sums of u over all entries.
     """
 
     def __init__(
@@ -105,6 +111,12 @@ class Statistics:
         pooled: bool = True,
         cell_limit: int | None = None,
     ) -> None:
+        """Prepare the statistics of rows with these scores.
+
+        `entries` are the rows if weights do not count them. Otherwise an entry is a cell or, above
+        4,096 cells if they may be `pooled`, a run of near ties. `cell_limit` is the largest number
+        of cells of a grouping.
+        """
         n = float(cells.weight.sum() if cells.whole else cells.count.sum())
         starts = [bin_starts(cells, rule) for rule in _rules(cells, n, cell_limit)]
         every = np.unique(np.concatenate(starts))
@@ -144,11 +156,11 @@ class Statistics:
 
     @property
     def weights(self) -> Floats:
-        """The weights of the statistics."""
+        """The weights of the statistics when they are combined."""
         return weights_at(float(self.expected.sum() / self.total.sum()))
 
     def observed_and_drawn(self, draws: int, rng: np.random.Generator) -> Floats:
-        """The values of the observed labels, in the first column, and of drawn ones."""
+        """The values of the observed labels, in the first column, and of `draws` drawn ones."""
         observed = self(self.entries.hits[:, np.newaxis])
         return np.concatenate([observed, self.drawn(draws, rng)], axis=1)
 
@@ -160,7 +172,10 @@ class Statistics:
         return np.concatenate([self(hits) for (hits,) in batches], axis=1)
 
     def mean_of_entries(self, cells: Cells, values: Floats) -> Floats:
-        """The means of one value per cell over the entries, which are cells or runs of them."""
+        """One value per entry from one value per cell: the weighted mean over the entry's cells.
+
+        The values themselves if every cell is an entry.
+        """
         if cells.size == self.entries.rows.size:
             return values
         last = np.searchsorted(np.cumsum(cells.weight), np.cumsum(self.entries.rows), side="left")
@@ -168,7 +183,10 @@ class Statistics:
         return np.asarray(np.add.reduceat(cells.weight * values, start) / self.entries.rows)
 
     def __call__(self, hits: NDArray[Any]) -> Floats:
-        """The values of each column of `hits`: see :meth:`of_sums`."""
+        """The values of sets of labels, in columns: see :meth:`of_sums`.
+
+        `hits` are the events in each entry, of shape (entries, sets).
+        """
         parts = [
             self._of_hits(hits[:, i : i + _DRAWS].astype(np.float64))
             for i in range(0, hits.shape[1], _DRAWS)
@@ -176,31 +194,33 @@ class Statistics:
         return np.concatenate(parts, axis=1)
 
     def _of_hits(self, hits: Floats) -> Floats:
+        """The values of a few sets of labels, from events of shape (entries, sets)."""
         sums = np.zeros((len(self.linear), hits.shape[1]))
         for i in range(0, len(hits), _BLOCK):
             sums += self.linear[:, i : i + _BLOCK] @ hits[i : i + _BLOCK]
         events = hits if self.unweighted else hits * self.entries.weight[:, np.newaxis]
-        excess = self._of_entries @ events - self.expected[:, np.newaxis]
+        residuals = self._of_entries @ events - self.expected[:, np.newaxis]
         forms = sums[: -len(self.errors)] - self.expected_forms[:, np.newaxis]
         of_errors = sums[-len(self.errors) :]
         squares = [e.square + slope for e, slope in zip(self.errors, of_errors, strict=True)]
-        return self.of_sums(excess, forms, squares)
+        return self.of_sums(residuals, forms, squares)
 
     def of_sums(
         self,
-        excess: Floats,
+        residuals: Floats,
         forms: Floats,
         squares: Sequence[Floats | float],
         *,
         symmetric: bool = False,
     ) -> Floats:
-        """Errors, cells, trend and standardised forms, in rows.
+        """The two errors, cells, trend and standardised forms of sets of labels, in rows.
 
-        `excess` are the sums of u in the finest cells, `squares` the sums of squares that the two
-        errors subtract. With `symmetric`, residuals of either sign count the same: the trend is
-        Σ S² / V.
+        `residuals` are the sums of u in the finest cells and `forms` the weighted sums, both with a
+        column for each set; `squares` are the sums of squares that the two errors subtract. The
+        trend is a deviance or, with `symmetric`, Σ S²/V, to which both signs of residuals are the
+        same.
         """
-        fine, mass, width, coarse = (group @ excess for group in self._groups)
+        fine, mass, width, coarse = (group @ residuals for group in self._groups)
         by_mass, by_width = self.errors
         errors = [by_mass.share @ mass**2 - squares[0], by_width.share @ width**2 - squares[1]]
         cells = self.inverse @ fine**2
@@ -218,15 +238,17 @@ class Statistics:
 
 
 class _Error:
-    """T = Σ (S² − Q) / (N − 1) of some cells.
+    """The debiased squared error of some cells, Σ (S² − Q)/(N − 1).
 
-    Q = Σu² is linear in the events: an event adds 1 − 2p to Σp².
+    S is the sum of the residuals u of a cell, N its rows, and Q = Σu², which is linear in the
+    events: an event adds 1 − 2p to Σp².
 
     With weights, N is an effective number: N − 1 counts as at least 1, and cells of N ≤ 1 do not
     count; nor do those of one row, where S² − Q is 0 but for rounding.
     """
 
     def __init__(self, statistics: Statistics, first: Ints) -> None:
+        """Prepare the error of cells that begin at these finest cells."""
         z, rows, w, _ = statistics.entries
         size = np.add.reduceat(statistics.total, first) * statistics.scale
         first_entry = statistics.first[first]
@@ -238,7 +260,7 @@ class _Error:
 
 
 def log_ratio(observed: Floats, expected: Floats | float) -> Floats:
-    """O log(O / E), and zero for O = 0."""
+    """O log(O/E), with O observed and E expected; zero for O = 0."""
     positive = observed > 0
     numerator = np.log(np.where(positive, observed, 1))
     denominator = np.log(np.where(positive, np.maximum(expected, _LEAST), 1))
@@ -246,7 +268,11 @@ def log_ratio(observed: Floats, expected: Floats | float) -> Floats:
 
 
 def _forms(z: Floats, v: Floats) -> Floats:
-    """The coefficients of u in mean, slope, cosines and variance, one row each."""
+    """The coefficients of u in mean, slope, cosines and variance, one row each.
+
+    `z` are the scores of the entries, and `v` the variances of their events. The cosines are those
+    of the share of the variance below an entry, `t`.
+    """
     total = max(float(v.sum()), _LEAST)
     t = (np.cumsum(v) - v / 2) / total
     cosines = np.cos(np.pi * np.arange(2, _COSINES + 1)[:, np.newaxis] * t)
@@ -258,21 +284,22 @@ def _forms(z: Floats, v: Floats) -> Floats:
 
 
 def _centre(z: Floats, v: Floats) -> float:
-    """The mean log-odds, weighted by `v`."""
+    """The mean log-odds of the scores `z`, weighted by `v`."""
     return float(v @ log_odds(z, 0.0)) / max(float(v.sum()), _LEAST)
 
 
 def log_odds(z: Floats, centre: float) -> Floats:
-    """The log-odds minus `centre`; zero where they are infinite."""
+    """The log-odds of the scores `z`, minus `centre`; zero for scores of 0 and 1."""
     inside = (z > 0) & (z < 1)
     z = np.where(inside, z, 0.5)
     return np.where(inside, np.log(z) - np.log1p(-z) - centre, 0.0)
 
 
 def evidence(values: Floats, among: Floats | None = None) -> Floats:
-    """The statistics, large values being evidence, from the values of sets of labels in columns.
+    """The statistics of :data:`NAMES` in rows, large ones being evidence.
 
-    Forms are ranked among all columns, or among those of `among`.
+    From the values of sets of labels in columns (:meth:`Statistics.of_sums`). Forms become normal
+    scores, by their ranks among all columns or, with `among`, one at a time among its columns.
     """
     null = values if among is None else among
     forms = np.array(
@@ -281,16 +308,19 @@ def evidence(values: Floats, among: Floats | None = None) -> Floats:
             for form, drawn in zip(values[FORMS:], null[FORMS:], strict=True)
         ]
     )
+    # How far the sum of squares of the first k forms is from its mean, in standard deviations.
     k = np.arange(2, len(forms))[:, np.newaxis]
-    waves = ((np.cumsum(forms[:-1] ** 2, axis=0)[1:] - k) / np.sqrt(2 * k)).max(axis=0)
-    return np.vstack([values[:FORMS], np.abs(forms[[0, 1, -1]]), waves])
+    squares = np.cumsum(forms[:-1] ** 2, axis=0)[1:]
+    waves = ((squares - k) / np.sqrt(2 * k)).max(axis=0)
+    mean_slope_variance = np.abs(forms[[0, 1, -1]])
+    return np.vstack([values[:FORMS], mean_slope_variance, waves])
 
 
 def _normal_scores(values: Floats, among: Floats, *, alone: bool) -> Floats:
-    """Normal scores of the ranks.
+    """Each value as the normal quantile of its rank, with ties at their middle rank.
 
-    The largest and the smallest are further out by their distance from the next. With `alone`, each
-    value is ranked by itself among those of `among`.
+    The values are those of `among`; the largest and the smallest are further out by their distance
+    from the next. With `alone`, each value is ranked by itself among those of `among`.
     """
     scale = 10.0**_DIGITS / max(float(np.abs(among).max()), _LEAST)
     rounded = np.rint(values * scale)
@@ -307,7 +337,10 @@ def _normal_scores(values: Floats, among: Floats, *, alone: bool) -> Floats:
 
 
 def _pooled(cells: Cells, first: Ints) -> tuple[Entries, Ints]:
-    """Entries in which near ties of a finest cell are drawn together, and each cell's first."""
+    """Entries in which near ties of a finest cell are drawn together, and each cell's first entry.
+
+    `first` is the first of the `cells` in each finest cell.
+    """
     require_counts(cells, "redrawing labels")
     entries = entries_of_cells(cells)
     scores = BinnedScores(

@@ -16,7 +16,6 @@ from trueness._tally.binned_scores import BinnedScores, bin_starts, near_ties, o
 from trueness._tally.cells import Cells
 from trueness._tally.rules import EqualMass, EqualWidth
 from trueness.infer.null._redrawn_labels import (
-    Hits,
     count_entries,
     label_batches,
     monte_carlo_outcome,
@@ -27,7 +26,7 @@ from trueness.typing import Floats, Ints
 
 Divisor: TypeAlias = Literal["pairs", "rows"]
 # Above this many entries (rows, for several scores per row), scores within this angle are drawn
-# together.
+# together: `_null_batches` says what that changes.
 _MANY = 4096
 _ANGLE = 1 / 1024
 _MANY_ROWS = 1 << 15
@@ -46,6 +45,7 @@ class PairStatistic:
     """
 
     def __init__(self, z: Floats, count: Ints, first: Ints, divisor: Divisor = "pairs") -> None:
+        """Prepare the sum for labels of these entries."""
         n = np.add.reduceat(count, first)
         # A bin of one row has no pair, whatever its label.
         partners = n - 1 if divisor == "pairs" else n
@@ -78,12 +78,12 @@ def required_draws(alpha: float) -> int:
 
 
 def score_test_bins(n: float) -> EqualMass:
-    """The default bins of the exact test: n^0.4 bins of equal mass."""
+    """The default bins of the exact test of `n` rows: n^0.4 of equal mass, and at least 5."""
     return EqualMass(max(5, round(n**0.4)))
 
 
 def exact(cells: Cells, options: Options) -> Outcome:
-    """T with its Monte-Carlo p-value."""
+    """The exact test: T of one score per row, with its Monte-Carlo p-value."""
     rule = options.rule
     if rule is None:
         rule = score_test_bins(int(require_counts(cells, "`method='exact'`").weight.sum()))
@@ -91,7 +91,7 @@ def exact(cells: Cells, options: Options) -> Outcome:
 
 
 def t_cal(cells: Cells, options: Options) -> Outcome:
-    """T-Cal at one resolution, with a Monte-Carlo p-value."""
+    """T-Cal at one resolution, by default n^0.4 bins of equal width, with a Monte-Carlo p-value."""
     rule = options.rule
     if rule is None:
         n = int(require_counts(cells, "T-Cal").weight.sum())
@@ -103,20 +103,20 @@ def t_cal(cells: Cells, options: Options) -> Outcome:
 def pair_test(scores: BinnedScores, options: Options, divisor: Divisor, detail: str) -> Outcome:
     """T of one or several scores of each row, with its Monte-Carlo p-value.
 
-    The p-value is (1 + #{T* ≥ T}) / (R + 1), T* from labels drawn from the scores. Rejecting when
-    it is at most α errs with probability at most α, for any number of rows, any scores and any bins
-    that do not depend on the labels.
+    The p-value is (1 + #{T* ≥ T}) / (R + 1), T* from R sets of labels drawn from the scores.
+    Rejecting when it is at most α errs with probability at most α, for any number of rows, any
+    scores and any bins that do not depend on the labels. Scores of only 0 and 1 leave nothing to
+    chance: the p-value is then 1 if all labels agree, and else the smallest possible. `detail` is
+    the last part of the assumptions.
     """
     resamples = options.resamples or 999
     hits = [column[:, np.newaxis] for column in scores.hits.T]
     statistic = float(PairStatistic(scores.z, scores.count, scores.first, divisor)(hits)[0])
     drawn = np.concatenate(list(_null_batches(scores, resamples, options.seed, divisor)))
     pvalue = float(monte_carlo_pvalue(statistic, drawn))
-    if not ((scores.z > 0) & (scores.z < 1)).any():  # calibration leaves nothing to chance
-        if (scores.hits == scores.count[:, np.newaxis] * scores.z).all():
-            pvalue = 1.0
-        else:
-            pvalue = 1 / (resamples + 1)
+    if not ((scores.z > 0) & (scores.z < 1)).any():
+        agree = (scores.hits == scores.count[:, np.newaxis] * scores.z).all()
+        pvalue = 1.0 if agree else 1 / (resamples + 1)
     assumptions = (
         f"Rows are independent; the level is {_exactness(scores)}: {resamples:,} sets of "
         f"{'labels' if scores.k == 1 else 'classes'} were drawn from the scores. {detail}"
@@ -136,6 +136,8 @@ def _exactness(scores: BinnedScores) -> str:
 def rejects_calibration(scores: BinnedScores, statistic: float, alpha: float, seed: int) -> bool:
     """Whether the p-value of :func:`exact` is at most α, from no more draws than settle it.
 
+    `statistic` is the observed T.
+
     Drawing stops once too many draws have reached the statistic. It does not start if the statistic
     is out of reach: if the chance that one set of labels gives half of it is below e⁻⁶⁰.
     """
@@ -153,20 +155,22 @@ def rejects_calibration(scores: BinnedScores, statistic: float, alpha: float, se
 
 
 def out_of_reach(scores: BinnedScores, statistic: float) -> bool:
-    """Whether drawn labels give half the statistic with probability below e⁻⁶⁰, proven.
+    """Whether drawn labels reach half the statistic with probability below e⁻⁶⁰, proven.
 
-    For one score per row.
+    False for several scores per row, for which there is no such bound.
     """
+    if scores.k > 1:
+        return False
     size: Ints = np.add.reduceat(scores.count, scores.first)
-    return scores.k == 1 and _log_chance(size[size >= 2], scores.n * statistic / 2) < _IMPOSSIBLE
+    return _log_chance(size[size >= 2], scores.n * statistic / 2) < _IMPOSSIBLE
 
 
 def _log_chance(size: Ints, value: float) -> float:
     r"""An upper bound on the logarithm of :math:`P(n T^* \ge x)`, for one score per row.
 
-    :math:`n T^*` is at most :math:`\sum S^2 / (N - 1)`, where T* is that of labels drawn from the
-    scores. By Hoeffding's lemma a sum S of N centred labels has
-    :math:`E e^{tS} \le e^{N t^2 / 8}`, hence
+    `size` are the rows N of each bin that has two or more, and `value` is x. :math:`n T^*` is at
+    most :math:`\sum S^2 / (N - 1)`, where T* is that of labels drawn from the scores. By
+    Hoeffding's lemma a sum S of N centred labels has :math:`E e^{tS} \le e^{N t^2 / 8}`, hence
     :math:`E e^{\lambda S^2} \le (1 - \lambda N / 2)^{-1/2}`; with
     :math:`\lambda = 1 / (2(N - 1))` in each bin, Markov's inequality gives the bound.
     """
@@ -176,7 +180,7 @@ def _log_chance(size: Ints, value: float) -> float:
 def _null_batches(
     scores: BinnedScores, draws: int, seed: int, divisor: Divisor = "pairs"
 ) -> Iterator[Floats]:
-    """T for labels drawn from the scores.
+    """T for `draws` sets of labels drawn from the scores, in batches; 0 if no bin has two rows.
 
     Every label is drawn unless there are more than 4,096 distinct scores (32,768 rows if several
     scores per row are used). Then scores of a bin within 1/1024 (1/16) of each other in the angle
@@ -192,63 +196,63 @@ def _null_batches(
         return
     # A row alone in its bin adds nothing.
     counted = scores if in_pairs.all() else scores.of_bins(in_pairs)
+    share = counted.n / scores.n
     rng = stream(seed, "labels")
     if scores.k == 1 and len(scores.z) <= _MANY:
         # Rows that add nothing are drawn too, so that these are the labels of every other question.
         statistic = PairStatistic(counted.z, counted.count, counted.first, divisor)
         kept = np.repeat(in_pairs, np.diff(np.append(scores.first, len(scores.z))))
-        batches: Iterator[Hits] = (
-            [hits[kept]] for (hits,) in label_batches(scores.z, scores.count, draws, rng)
-        )
-    else:
-        if scores.k == 1 and len(counted.z) > _MANY:
-            pooled = near_ties(counted, _ANGLE)
-        elif len(counted.z) > _MANY_ROWS:
-            pooled = near_ties(counted, _WIDE_ANGLE)
-        else:
-            pooled = counted
-        statistic = PairStatistic(pooled.z, pooled.count, pooled.first, divisor)
-        batches = label_batches(pooled.z, pooled.count, draws, rng)
-    for hits in batches:
-        yield statistic(hits) * (counted.n / scores.n)
+        for (hits,) in label_batches(scores.z, scores.count, draws, rng):
+            yield statistic([hits[kept]]) * share
+        return
+    if scores.k == 1 and len(counted.z) > _MANY:
+        counted = near_ties(counted, _ANGLE)
+    elif len(counted.z) > _MANY_ROWS:
+        counted = near_ties(counted, _WIDE_ANGLE)
+    statistic = PairStatistic(counted.z, counted.count, counted.first, divisor)
+    for columns in label_batches(counted.z, counted.count, draws, rng):
+        yield statistic(columns) * share
 
 
 def adaptive_t_cal(cells: Cells, options: Options) -> Outcome:
-    """T-Cal at resolutions 2, 4, 8, …, with Bonferroni's correction."""
+    """T-Cal at resolutions 2, 4, 8, …: the smallest p-value, times the number of resolutions.
+
+    The p-value is 1 if no two rows share a bin at any of them.
+    """
     n = int(require_counts(cells, "T-Cal").weight.sum())
     levels = math.ceil(2 * math.log2(n / math.sqrt(math.log(n)))) if n > 1 else 1
     resamples = options.resamples or max(999, 100 * levels - 1)
     smallest = min(1.0, levels / (resamples + 1))
-    depth, partitions = _partitions(cells, levels)
+    partitions = _partitions(cells, levels)
     if not partitions:
         note = f"No two rows share a bin at any of {levels} resolutions, so the test has no power."
         return Outcome(0.0, 1.0, note, smallest)
     z, count = count_entries(cells)
-    of_events = NestedPairs(z[:, 0], count, partitions)
+    of_events = NestedPairs(z[:, 0], count, list(partitions.values()))
     (statistics,) = of_events(cells.events[:, np.newaxis])
     batches = label_batches(z, count, resamples, stream(options.seed, "labels"))
     drawn = np.concatenate([of_events(events) for (events,) in batches])
     pvalues = monte_carlo_pvalue(statistics, drawn)
     best = int(pvalues.argmin())
+    bins = 2 ** list(partitions)[best]
     assumptions = (
         f"Rows are independent; the level holds at any n: {resamples:,} sets of labels were drawn "
         f"from the scores. The smallest of {levels} p-values, times {levels}: "
-        f"that of {2 ** depth[best]:,} bins of equal width."
+        f"that of {bins:,} bins of equal width."
     )
     pvalue = min(1.0, levels * float(pvalues[best]))
     return Outcome(float(statistics[best]), pvalue, assumptions, smallest)
 
 
-def _partitions(cells: Cells, levels: int) -> tuple[list[int], list[Ints]]:
-    """Bins of width 2⁻ᵇ for b = 1, …, as long as some bin has two rows; equal ones once.
+def _partitions(cells: Cells, levels: int) -> dict[int, Ints]:
+    """The first cell of each bin of width 2⁻ᵇ, by b = 1, …, `levels`.
 
-    The first list holds b, the second the first cell of each bin that has rows.
-
-    The omitted partitions change no result: without two rows in a bin, T is 0 for any labels and
-    its p-value is 1, and equal partitions have equal p-values.
+    It ends early where no bin has two rows, and holds equal partitions once. The omitted ones
+    change no result: without two rows in a bin, T is 0 for any labels and its p-value is 1, and
+    equal partitions have equal p-values.
     """
-    depth: list[int] = []
-    partitions: list[Ints] = []
+    partitions: dict[int, Ints] = {}
+    bins = 0
     has_ties = cells.weight.max() > 1
     for b in range(1, levels + 1):
         # Multiplying by a power of two is exact, so finer bins nest in coarser ones. A score of 1
@@ -257,10 +261,10 @@ def _partitions(cells: Cells, levels: int) -> tuple[list[int], list[Ints]]:
         first = np.flatnonzero(np.concatenate([[True], place[1:] != place[:-1]]))
         if first.size == cells.size and not has_ties:
             break
-        if not partitions or first.size > partitions[-1].size:
-            depth.append(b)
-            partitions.append(first)
-    return depth, partitions
+        if first.size > bins:
+            partitions[b] = first
+            bins = first.size
+    return partitions
 
 
 class NestedPairs:
@@ -276,6 +280,7 @@ class NestedPairs:
     """
 
     def __init__(self, p: Floats, count: Ints, partitions: Sequence[Ints]) -> None:
+        """Prepare the statistic for events of these entries."""
         self.p = p[:, np.newaxis]
         self.count = count[:, np.newaxis]
         self.runs = NestedRuns(p.size, partitions)

@@ -26,7 +26,9 @@ class Gaps:
     """The outcomes in each gap between the quantiles, and the share that the levels state."""
 
     count: Ints
+    """How many outcomes fell into each gap: one more than there are levels."""
     stated: Floats
+    """The share of each gap according to the levels; they sum to 1."""
     levels: Floats
 
     @property
@@ -35,7 +37,10 @@ class Gaps:
 
 
 def gaps_of(evidence: Evidence) -> Gaps | None:
-    """The gaps of quantile forecasts; None for other events, or if rows may be dependent."""
+    """The gaps of quantile forecasts; None for other events, or if outcomes may be dependent.
+
+    Outcomes are dependent if a cluster holds several of them, not only the events of one.
+    """
     events = evidence.events
     if events is None or events.kind != "quantiles" or evidence.rows is None:
         return None
@@ -52,7 +57,11 @@ def gaps_of(evidence: Evidence) -> Gaps | None:
 
 
 def quantiles_outcome(evidence: Evidence, draws: int, seed: int) -> Outcome:
-    """The joint test as a method of :func:`trueness.calibration_test`."""
+    """The joint test of quantiles, as a method of :func:`trueness.calibration_test`.
+
+    The gaps are redrawn `draws` times. Events that are not quantiles, and clusters of several
+    outcomes, are refused.
+    """
     events = evidence.events
     if events is None or events.kind != "quantiles":
         remedy = "`tn.events.quantiles` makes them."
@@ -80,7 +89,10 @@ def quantiles_outcome(evidence: Evidence, draws: int, seed: int) -> Outcome:
 
 
 def _pvalues(gaps: Gaps, draws: int, seed: int) -> tuple[dict[str, float], float]:
-    """The p-value of each statistic, and of the smallest, by ranks among redrawn gaps."""
+    """The p-value of each statistic by its name, and that of the smallest of these p-values.
+
+    Both are ranks among those of redrawn gaps.
+    """
     redrawn = stream(seed, "labels").multinomial(gaps.n, gaps.stated, size=draws)
     values = _statistics(np.vstack([gaps.count, redrawn]), gaps)
     ranks = np.stack([_upper_share(column) for column in values.T], axis=1)
@@ -89,7 +101,10 @@ def _pvalues(gaps: Gaps, draws: int, seed: int) -> tuple[dict[str, float], float
 
 
 def _statistics(count: Ints, gaps: Gaps) -> Floats:
-    """Pearson's statistic and the absolute contrasts of location and spread, by row of counts."""
+    """Pearson's statistic and the absolute contrasts of location and spread, one row per row.
+
+    `count` has the outcomes in each gap in a row, for several sets of outcomes.
+    """
     expected = gaps.n * gaps.stated
     residual = count - expected
     pearson = (residual**2 / expected).sum(axis=1)
@@ -102,6 +117,6 @@ def _statistics(count: Ints, gaps: Gaps) -> Floats:
 
 
 def _upper_share(values: Floats) -> Floats:
-    """The share of values at least as large as each."""
+    """For each value, the share of all values that are at least as large."""
     order = np.sort(values)
     return np.asarray(1 - np.searchsorted(order, values, side="left") / values.size, np.float64)
