@@ -90,6 +90,16 @@ def test_no_sentence_has_a_flagged_phrase():
     assert not {pattern: places[:5] for pattern, places in hits.items() if places}
 
 
+def test_pages_for_readers_call_it_the_typical_error():
+    """`l2` is its name in code, and the l2 calibration error that of papers."""
+    rooms = ("docs/index", "docs/start", "docs/tutorials/", "docs/howto/", "docs/concepts/")
+    pages = {name: text for name, text in texts().items() if name.startswith(("README", *rooms))}
+    assert pages
+    assert not [
+        name for name, text in pages.items() if re.search(r"\bl2 (?:calibration )?error", text)
+    ]
+
+
 ELSEWHERE = re.compile(
     r"^ +(?:As (?:for|in|by) (?::\w+:)?`|As for \w+ |[Ss]ee :\w+:`[\w.]+`\.?$)", re.MULTILINE
 )
