@@ -212,7 +212,7 @@ def curve_band(
     Splines and loess have bands for the mean of the curve, as `covers` of the result says. It is
     the truth if the log-odds are a spline with these knots, as for calibrated scores or a wrong
     slope; otherwise it is the best approximation (splines) or a local mean (loess), and more rows
-    make it worse: ``docs/concepts/curves.md`` has the coverage. A truth with a kink,
+    make it worse: ``docs/evidence/coverage-curves.md`` has the coverage. A truth with a kink,
     :math:`0.3 + 0.8 |p - 1/2|` of uniform scores, lies within simultaneous bands at 95 % in .86
     (spline) and .84 (loess) of samples of 1,000 rows, and in .64 and .56 of 4,000 (80 samples
     each). The monotone band needs no such assumption.
