@@ -297,7 +297,7 @@ _DEFINITIONS = {
     ),
     "class-wise ECE": "mean over classes of the ECE of each column against the rest.",
     "share of ECE": "for classes: the share of the class-wise ECE due to the class.",
-    "top 1 to k": "l2 error of the k largest scores of a row jointly, given all k of them.",
+    "top 1 to k": "Typical error of the k largest scores of a row jointly, given all k of them.",
 }
 
 

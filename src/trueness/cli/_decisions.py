@@ -168,8 +168,8 @@ def judged(options: dict[str, Any]) -> "Judged":
 def gate_of_sums(**options: Any) -> None:
     """Fail, with exit code 1, if a calibration error of the rows in .tally files is too large.
 
-    Sums of bins give the ECE in these bins, and observed/expected; the l2 error needs a sketch or
-    distinct scores.
+    Sums of bins give the ECE in these bins, and observed/expected; the typical error needs a
+    sketch or distinct scores.
 
     \b
       trueness gate monday.tally tuesday.tally --max-ece 0.03

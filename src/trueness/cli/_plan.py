@@ -38,7 +38,7 @@ _NUMBERS = {
     "detect_oe": ("A value of O/E that the omnibus test must detect, such as 1.25.", "RATIO"),
     "detect_slope": ("A slope that the omnibus test must detect, such as 0.8.", "SLOPE"),
     "accept_oe": ("Margin within which O/E must be shown to be 1.", "MARGIN"),
-    "accept_l2": ("Margin within which the l2 error must be shown to be 0.", "MARGIN"),
+    "accept_l2": ("Margin within which the typical error must be shown to be 0.", "MARGIN"),
     "accept_ece": ("Margin within which the ECE in 10 bins must be shown to be 0.", "MARGIN"),
     "accept_band": ("Margin within which the monotone band must lie around the scores.", "MARGIN"),
 }

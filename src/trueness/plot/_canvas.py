@@ -546,7 +546,7 @@ def number_lines(record: Reliability, *, brief: bool = False) -> list[str]:
     if record.interval is not None:
         level = level_percent(record.interval.level)
         ends = confidence_set(record.interval, short)
-        lines.append(f"l2 error {short(record.interval.estimate)}, {level} {ends}")
+        lines.append(f"typical error {short(record.interval.estimate)}, {level} {ends}")
     lines.append(f"n = {record.n:,}")
     left_out = record.n - int(record.curve.n.sum())
     if record.curve.method == "spline" and left_out:

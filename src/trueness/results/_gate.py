@@ -82,8 +82,8 @@ class Finding(Record):
     """What a certificate presumes, and the rows cannot show: that the error varies smoothly with
     the score."""
     shown_by_ties: float = 0.0
-    """The l2 error that rows with the same score show, if that contradicts a certificate; otherwise
-    0."""
+    """The typical error that rows with the same score show, if that contradicts a certificate;
+    otherwise 0."""
     against: str = ""
     """The baseline, for a difference of Brier scores."""
     needed: int | None = None

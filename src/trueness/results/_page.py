@@ -406,7 +406,7 @@ class Model:
     classes: tuple[ClassRow, ...] | None
     """Each class against the rest, the largest ECE first; None for a vector."""
     top_k: tuple[Mapping[str, Any], ...] | None
-    """By `k`: the confidence `interval` of the l2 error of the k largest scores, taken jointly."""
+    """By `k`: the confidence `interval` of the typical error of the k largest scores jointly."""
     explorers: tuple[Explorer, ...]
     coverage: results.Coverage | None = None
     """For intervals of one coverage and quantiles: the shares of the first picture."""

@@ -38,10 +38,10 @@ class DetectionPower(Record):
     """Rarer label 1.25 times as frequent as predicted, or as rare: the smaller probability of the
     two."""
     error: float
-    """An l2 error as large as the tolerance."""
+    """A typical error as large as the tolerance."""
     tolerance: float
-    """The l2 error that matters: 0.05, or half the expected share of the rarer label if that is
-    less."""
+    """The typical error that matters: 0.05, or half the expected share of the rarer label if that
+    is less."""
     rows_needed: int | None
     """About how many rows, weighted as these, would notice all of them with probability 0.8; None
     if these do."""
@@ -52,8 +52,8 @@ class DetectionPower(Record):
     """Slopes below the first or above the second are noticed with probability 0.9; nan if none
     is."""
     noticed_error: float
-    """The l2 error from which such shifts and slopes are noticed with probability 0.9; nan if none
-    is. One in waves, or over few scores, must be larger."""
+    """The typical error from which such shifts and slopes are noticed with probability 0.9; nan if
+    none is. One in waves, or over few scores, must be larger."""
 
     @property
     def enough(self) -> bool:
@@ -154,7 +154,7 @@ class Verdict(Record):
     test: Significance | None
     """The omnibus test of all rows."""
     interval: Interval | None
-    """The confidence set of the l2 error."""
+    """The confidence set of the typical error."""
     ece: Estimate | None
     """The expected calibration error."""
     slope: Estimate | None

@@ -33,7 +33,7 @@ _ALPHAS = (0.45, 0.3, 0.2, 0.15, 0.1, 0.075, 0.05, 0.04, 0.03, 0.02, 0.01, 0.005
 # Logarithms of the smallest and the largest p-value.
 _SMALLEST = math.log(1e-12)
 _LARGEST = -1e-9
-_NAMES = {"observed_expected": "log O/E", "slope": "slope", "l2": "l2 error"}
+_NAMES = {"observed_expected": "log O/E", "slope": "slope", "l2": "typical error"}
 _METHODS = {  # MOVER: method of variance estimates recovery
     "observed_expected": "MOVER of exact limits",
     "slope": "Wald",

@@ -93,9 +93,9 @@ def calibration_series(
     Returns
     -------
     Series
-        A line per day: ECE with its confidence interval and its noise floor, the l2 error with its
-        confidence set, the p-value of ``calibration_test(method="omnibus")`` and its adjustment;
-        and the change, if there is one.
+        A line per day: ECE with its confidence interval and its noise floor, the typical error with
+        its confidence set, the p-value of ``calibration_test(method="omnibus")`` and its
+        adjustment; and the change, if there is one.
 
     See Also
     --------

@@ -245,7 +245,7 @@ def equivalence_test(
         words = f"{words} The labels agree with the scores too well."
     if pvalue < 1 and kept.shown_by_ties > within:
         warn(
-            "Rows that share their score with others have an l2 error above "
+            "Rows that share their score with others have a typical error above "
             f"{kept.shown_by_ties:.3f} (99 % confidence), more than `within`: the error does not "
             "vary smoothly with the score, as if each leaf of a tree had its own, and the p-value "
             "does not hold.",
