@@ -6,11 +6,12 @@ import reprlib
 from collections.abc import Callable
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
 
 import numpy as np
 
 from trueness.errors import InputError, did_you_mean
+from trueness.typing import Json
 
 _TOO_LARGE = 2**62
 Seed: TypeAlias = int | np.random.Generator | None
@@ -24,7 +25,7 @@ MOST_ITERATIONS = 10**6
 
 
 def checked_whole(
-    value: Any, name: str, most: int | None = None, remedy: str = "", *, least: int = 1
+    value: object, name: str, most: int | None = None, remedy: str = "", *, least: int = 1
 ) -> int:
     """A whole number of at least `least` and at most `most`."""
     if not _is_whole(value) or value < least:
@@ -38,14 +39,14 @@ def checked_whole(
     return int(value)
 
 
-def checked_resamples(value: Any) -> int:
+def checked_resamples(value: object) -> int:
     """The number of resamples."""
     return checked_whole(
         value, "resamples", MOST_RESAMPLES, "A few thousand suffice for most limits and p-values."
     )
 
 
-def check_jobs(value: Any) -> None:
+def check_jobs(value: object) -> None:
     """Raise unless it is a number of processes as scikit-learn takes it.
 
     None, or negative to leave processors free.
@@ -57,7 +58,7 @@ def check_jobs(value: Any) -> None:
         raise InputError("n_jobs", demand, f"got {reprlib.repr(value)}")
 
 
-def checked_fraction(value: Any, name: str) -> float:
+def checked_fraction(value: object, name: str) -> float:
     """A number strictly between 0 and 1."""
     # Compared as it is: a whole number may be too large for a float.
     if not is_real(value) or not 0 < value < 1:
@@ -66,7 +67,7 @@ def checked_fraction(value: Any, name: str) -> float:
 
 
 def checked_number(
-    value: Any,
+    value: object,
     name: str,
     demand: str = "a finite number",
     *,
@@ -79,12 +80,12 @@ def checked_number(
     return float(value)
 
 
-def is_real(value: Any) -> bool:
+def is_real(value: object) -> TypeGuard[float]:
     """Whether it is a number, and not a truth value."""
     return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether it is a finite number of Python or NumPy, and not a truth value."""
     try:  # not compared with the largest float64: NumPy warns that a float32 cannot hold it
         return is_real(value) and math.isfinite(value)
@@ -92,7 +93,7 @@ def is_number(value: Any) -> bool:
         return False
 
 
-def checked_word(value: Any, name: str, words: tuple[str, ...]) -> str:
+def checked_word(value: object, name: str, words: tuple[str, ...]) -> str:
     """One of the words."""
     if not isinstance(value, str) or value not in words:
         *first_words, last = map(repr, words)
@@ -101,7 +102,7 @@ def checked_word(value: Any, name: str, words: tuple[str, ...]) -> str:
     return value
 
 
-def checked_json(value: Any, name: str) -> Any:
+def checked_json(value: object, name: str) -> Json:
     """The value as JSON brings it back; an error names the argument if that is another value."""
     try:
         back = json.loads(json.dumps(value, allow_nan=False, ensure_ascii=False))
@@ -114,13 +115,13 @@ def checked_json(value: Any, name: str) -> Any:
     return back
 
 
-def check_flag(value: Any, name: str) -> None:
+def check_flag(value: object, name: str) -> None:
     """Raise unless it is a truth value."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(name, "must be True or False", f"got {value!r}")
 
 
-def check_ignore_index(value: Any) -> None:
+def check_ignore_index(value: object) -> None:
     """Raise unless it can be a label to ignore."""
     if value is not None and not (_is_whole(value) and abs(value) < 2**64):
         raise InputError(
@@ -128,7 +129,7 @@ def check_ignore_index(value: Any) -> None:
         )
 
 
-def check_seed(seed: Any) -> None:
+def check_seed(seed: object) -> None:
     """Raise unless it can seed a generator; none is made, since most calls draw nothing."""
     if seed is None or isinstance(seed, np.random.Generator):
         return
@@ -157,7 +158,7 @@ def generator(seed: Seed) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
@@ -169,7 +170,7 @@ def labels_and_scores(function: Function) -> Function:
     name = f"tn.{getattr(function, '__name__', '')}"
 
     @wraps(function)
-    def checked(*arguments: Any, **options: Any) -> Any:
+    def checked(*arguments: object, **options: object) -> object:
         if len(arguments) > 2:
             demand = f"`{name}` takes labels and scores; all else needs a name"
             got = f"got {len(arguments)} arguments without one"

@@ -6,13 +6,22 @@ import re
 import reprlib
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueness.errors import InputError, Place, Remedy
-from trueness.typing import Bools, Ints
+from trueness.typing import ArrayLike, Bools, Ints
+
+Number: TypeAlias = Any
+"""A ``numbers.Real`` or a ``decimal.Decimal``, which share no type."""
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    import narwhals.stable.v2 as nw
+    from narwhals import Series
 
 DROP_MISSING = Remedy("drop-missing", '`missing="drop"` leaves such rows out.')
 LEAVE_OUT = "Leave such rows out of every argument."
@@ -44,7 +53,7 @@ class Categories(NamedTuple):
     ordered: bool
 
 
-def categories_of(passed: Any) -> Categories | None:
+def categories_of(passed: object) -> Categories | None:
     """The categories of a pandas Categorical, a Polars Enum or an ordered Arrow dictionary.
 
     None for a Polars Categorical and an unordered Arrow dictionary, whose order is that in which
@@ -66,7 +75,7 @@ def categories_of(passed: Any) -> Categories | None:
     return None
 
 
-def column(passed: Any, name: str) -> Column:
+def column(passed: object, name: str) -> Column:
     """The argument `name` as an array, without a copy where none is needed."""
     if isinstance(passed, np.ndarray):
         return _from_numpy(passed)
@@ -84,7 +93,7 @@ def column(passed: Any, name: str) -> Column:
     raise InputError(name, demand, f"got {what}", remedy=_remedy(passed, name))
 
 
-def _remedy(passed: Any, name: str) -> str:
+def _remedy(passed: object, name: str) -> str:
     if isinstance(passed, numbers.Number):
         return f"One row is a list of one: `[{passed!r}]`."
     if isinstance(passed, set | frozenset):
@@ -113,7 +122,7 @@ def _from_numpy(array: NDArray[Any]) -> Column:
     return Column(array, missing)
 
 
-def _from_torch(tensor: Any, name: str) -> NDArray[Any]:
+def _from_torch(tensor: ArrayLike, name: str) -> NDArray[Any]:
     layout = "nested" if getattr(tensor, "is_nested", False) else str(tensor.layout)
     if layout != "torch.strided":
         way_out = "Pad or stack its parts." if layout == "nested" else "Use `.to_dense()`."
@@ -134,7 +143,7 @@ def _from_torch(tensor: Any, name: str) -> NDArray[Any]:
         ) from None
 
 
-def _from_sequence(passed: Any, name: str) -> Column:
+def _from_sequence(passed: ArrayLike, name: str) -> Column:
     array = _as_array(passed, name)
     is_changed = array.dtype.kind in "US"
     if array.dtype == np.float64:
@@ -148,7 +157,7 @@ def _from_sequence(passed: Any, name: str) -> Column:
     return _from_numpy(array)
 
 
-def _as_array(passed: Any, name: str) -> NDArray[Any]:
+def _as_array(passed: object, name: str) -> NDArray[Any]:
     try:
         return np.asarray(passed)
     except (ValueError, TypeError, RuntimeError, OverflowError) as reason:
@@ -157,7 +166,7 @@ def _as_array(passed: Any, name: str) -> NDArray[Any]:
         raise InputError(name, "must be an array of numbers or labels", got) from reason
 
 
-def _refuse_ragged(passed: Any, name: str) -> None:
+def _refuse_ragged(passed: object, name: str) -> None:
     if not isinstance(passed, Sequence):
         return
     lengths = [len(row) if isinstance(row, Sequence | np.ndarray) else 1 for row in passed]
@@ -167,7 +176,7 @@ def _refuse_ragged(passed: Any, name: str) -> None:
         raise InputError(name, "must have rows of equal length", got, place=Place(place))
 
 
-def _from_frame(passed: Any, name: str) -> Column:
+def _from_frame(passed: object, name: str) -> Column:
     import narwhals.stable.v2 as nw
 
     arrow = sys.modules.get("pyarrow")
@@ -189,7 +198,7 @@ def _from_frame(passed: Any, name: str) -> Column:
     return _from_numpy(_as_array(passed, name))  # an Index or a Categorical converts itself
 
 
-def _from_columns(frame: Any, name: str) -> Column:
+def _from_columns(frame: "nw.DataFrame[Any]", name: str) -> Column:
     parts = [_from_series(series) for series in frame.iter_columns()]
     if not parts:
         raise InputError(name, "must have at least one column", "got a frame without any")
@@ -201,7 +210,7 @@ def _from_columns(frame: Any, name: str) -> Column:
     return Column(values, np.logical_or.reduce(masks), names)
 
 
-def _from_series(series: Any) -> Column:
+def _from_series(series: "Series[Any]") -> Column:
     series = series.alias("values")  # Polars reads some names as patterns, also of a Series
     missing = series.is_null().to_numpy().astype(bool)
     if not missing.any():
@@ -224,7 +233,7 @@ def by_row(mask: Bools) -> Bools:
     return np.array(mask, ndmin=1)
 
 
-def is_missing(entry: Any) -> bool:
+def is_missing(entry: object) -> bool:
     """None, nan, pandas' NA and NaT."""
     if entry is None:
         return True
@@ -235,7 +244,7 @@ def is_missing(entry: Any) -> bool:
     return type(entry).__name__ in ("NAType", "NaTType")
 
 
-def is_decimal(entry: Any) -> bool:
+def is_decimal(entry: object) -> "TypeGuard[Decimal]":
     """Whether this is a `decimal.Decimal`, without importing that module, which is slow to load."""
     decimal = sys.modules.get("decimal")
     return decimal is not None and isinstance(entry, decimal.Decimal)
@@ -295,7 +304,7 @@ def numbers_of(objects: NDArray[Any], name: str) -> Column:
     return Column(values.reshape(objects.shape), by)
 
 
-def _as_float(entry: Any) -> float:
+def _as_float(entry: Number) -> float:
     """The nearest float, except that rounding never moves a number into [0, 1]."""
     try:
         value = float(entry)
@@ -310,7 +319,7 @@ def _as_float(entry: Any) -> float:
     return value
 
 
-def _refuse_entry(entry: Any, at: tuple[Any, ...], name: str) -> NoReturn:
+def _refuse_entry(entry: object, at: tuple[Any, ...], name: str) -> NoReturn:
     is_row = isinstance(entry, list | tuple | np.ndarray) and len(at) == 1
     remedy = "Stack the rows into a matrix (`np.stack`)." if is_row else ""
     place = Place(*map(int, at)) if at else None

@@ -46,11 +46,8 @@ def _cells(values: NDArray[Any]) -> NDArray[np.uint64]:
     return cells
 
 
-def _cell(value: Any) -> np.uint64:
-    is_number = isinstance(value, int | float) or (
-        isinstance(value, str) and _INTEGER.fullmatch(value) is not None
-    )
-    if is_number:
+def _cell(value: object) -> np.uint64:
+    if isinstance(value, int | float) or (isinstance(value, str) and _INTEGER.fullmatch(value)):
         return np.uint64(_bits(np.array([float(value)]))[0])
     text = "" if value is None else str(value)
     short = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8]

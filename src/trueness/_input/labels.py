@@ -49,7 +49,7 @@ def _are_plain(values: NDArray[Any]) -> bool:
 def binary_labels(
     values: NDArray[Any],
     labels: Sequence[Any] | None,
-    pos_label: Any,
+    pos_label: object,
     rows: Ints | None = None,
     categories: Categories | None = None,
 ) -> NDArray[Any]:
@@ -82,7 +82,7 @@ def binary_labels(
     raise InputError(NAME, "must be 0 or 1", got, remedy=remedy)
 
 
-def two_classes(labels: Sequence[Any], pos_label: Any) -> list[Any]:
+def two_classes(labels: Sequence[Any], pos_label: object) -> list[Any]:
     """`labels` of a vector of scores, which must agree with `pos_label`."""
     order = checked_order(labels)
     if len(order) != 2:
@@ -94,13 +94,13 @@ def two_classes(labels: Sequence[Any], pos_label: Any) -> list[Any]:
     return order
 
 
-def check_pos_label(pos_label: Any) -> None:
+def check_pos_label(pos_label: object) -> None:
     """Raise for several labels, and for one that is missing."""
     if not isinstance(pos_label, Hashable) or is_missing(pos_label):
         raise InputError("pos_label", "must be one label", f"got {reprlib.repr(pos_label)}")
 
 
-def _events(values: NDArray[Any], pos_label: Any) -> NDArray[np.uint8]:
+def _events(values: NDArray[Any], pos_label: object) -> NDArray[np.uint8]:
     check_pos_label(pos_label)
     kind = _kind_of(values)
     if values.size == 0:  # whose type is not known

@@ -1,7 +1,5 @@
 """Columns of numbers: one per row, none of them missing."""
 
-from typing import Any
-
 import numpy as np
 
 from trueness._input.columns import LEAVE_OUT, column, refuse_bad, refuse_missing
@@ -35,7 +33,7 @@ def refuse_nan(values: Floats, name: str, missing: Bools | None) -> None:
         refuse_missing(name, gone, LEAVE_OUT)
 
 
-def refuse(name: str, demand: str, bad: Bools, values: Any) -> None:
+def refuse(name: str, demand: str, bad: Bools, values: Floats) -> None:
     """Raise if any row is bad, with the value of the first."""
     if bad.any():
         first = values[int(np.argmax(bad))]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from trueness._input import scores
 from trueness._input.arguments import check_flag, check_ignore_index, checked_word
@@ -155,7 +155,7 @@ class Sample:
         explain_labels(self.y, self.p, self.rows)
         raise AssertionError("a pass refused rows in which no bad value can be found")
 
-    def _explain_images(self, p: Any) -> None:
+    def _explain_images(self, p: ArrayLike) -> None:
         """Raise the error for the first bad value, or for the worst row sum, in its image."""
         rows = np.arange(self.n) if self.rows is None else self.rows
         image, row = np.divmod(rows, p.images.shape[2])
@@ -173,7 +173,7 @@ class Sample:
             scores.explain_sums(np.asarray(p[inside]), "y_prob", self.tolerance, row[inside])
 
 
-def plain_sample(y_true: Any, y_prob: Any) -> Sample | None:
+def plain_sample(y_true: object, y_prob: object) -> Sample | None:
     """Two NumPy vectors that need no conversion, as a Sample; else None.
 
     The fast path of most calls.
@@ -192,7 +192,7 @@ def read_sample(
     y_prob: ArrayLike,
     *,
     labels: Sequence[Any] | None = None,
-    pos_label: Any = None,
+    pos_label: object = None,
     sample_weight: ArrayLike | None = None,
     weight_type: WeightType = "auto",
     missing: Missing = "raise",
@@ -281,12 +281,12 @@ def read_sample(
 
 
 def _check_options(
-    missing: Any,
-    ignore_index: Any,
-    from_logits: Any,
-    percent: Any,
-    clip_tolerance: Any,
-    sum_tolerance: Any,
+    missing: object,
+    ignore_index: object,
+    from_logits: object,
+    percent: object,
+    clip_tolerance: object,
+    sum_tolerance: object,
 ) -> None:
     checked_word(missing, "missing", ("raise", "drop"))
     check_flag(from_logits, "from_logits")
@@ -349,7 +349,7 @@ def _label_matrix(y: Column, p: Column) -> Column:
     return labels._replace(missing=gone if labels.missing is None else gone | labels.missing)
 
 
-def row_weights(given: Any, n_rows: int, pixels: int = 0) -> Column:
+def row_weights(given: object, n_rows: int, pixels: int = 0) -> Column:
     """Weights as float64, one per row; :func:`check_weights` checks their values."""
     weights = column(given, "sample_weight")
     weights = weights._replace(values=by_pixel(weights.values, n_rows, pixels))
@@ -524,7 +524,7 @@ def _nan_rows(values: NDArray[Any]) -> Bools:
     return np.concatenate([by_row(np.isnan(values[start : start + step])) for start in starts])
 
 
-def refuse_shuffled_index(y_true: Any, others: dict[str, Any]) -> None:
+def refuse_shuffled_index(y_true: object, others: dict[str, Any]) -> None:
     """Raise for pandas objects with the same index in another order.
 
     Rows are paired by position.
@@ -561,7 +561,7 @@ class Pixels:
         self.size = n * images.shape[1]
         self.dtype = images.dtype
 
-    def __getitem__(self, key: Any) -> NDArray[Any]:
+    def __getitem__(self, key: object) -> NDArray[Any]:
         if isinstance(key, tuple):
             rows, columns = key
             block = self.images[:, columns]
@@ -583,11 +583,11 @@ class Pixels:
         image, pixel = np.divmod(place, self.images.shape[2])
         return np.asarray(self.images[image, :, pixel])
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.asarray(self[:, :], dtype=dtype)
 
 
-def take(scores: Any, chosen: NDArray[Any]) -> Any:
+def take(scores: ArrayLike, chosen: NDArray[Any]) -> ArrayLike:
     """Some rows of scores; those of pixels without a copy."""
     if not isinstance(scores, Pixels):
         return scores[chosen]

@@ -1,6 +1,6 @@
 """Scores: reading them, and the errors for bad ones."""
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,7 @@ def clip_scores(values: NDArray[Any], tolerance: float) -> NDArray[Any]:
     return wide
 
 
-def checked_tolerance(tolerance: Any, name: str, most: float) -> float:
+def checked_tolerance(tolerance: object, name: str, most: float) -> float:
     """A number from 0 to `most`."""
     if not is_real(tolerance) or not 0 <= tolerance <= most:
         raise InputError(name, f"must be a number between 0 and {most:g}", f"got {tolerance!r}")
@@ -195,7 +195,7 @@ def explain_sums(
     refuse_bad("", f"Rows of `{name}` must sum to 1 within {tolerance:g}", bad, words, rows, remedy)
 
 
-def format_value(value: Any) -> str:
+def format_value(value: SupportsFloat) -> str:
     """A number for a message: short, but never rounded to the limit that it exceeds."""
     text = f"{float(value):.{_SHOWN}g}"
     if float(text) == float(value) or not 0 <= float(text) <= 1:

@@ -77,7 +77,7 @@ class SegmentColumn(NamedTuple):
 
 
 def read_by(
-    by: Any,
+    by: object,
     y_true: ArrayLike,
     kept: Bools,
     crossed: int = 1,
@@ -108,7 +108,9 @@ def with_crossings(columns: tuple[SegmentColumn, ...], crossed: int) -> tuple[Se
     return (*columns, *crossings)
 
 
-def _columns(by: Any, y_true: ArrayLike, kept: Bools, cuts: Cuts) -> tuple[SegmentColumn, ...]:
+def _columns(
+    by: ArrayLike, y_true: ArrayLike, kept: Bools, cuts: Cuts
+) -> tuple[SegmentColumn, ...]:
     if isinstance(by, Mapping):
         if not by:
             raise InputError("by", "must hold at least one column", "the dict is empty")
@@ -125,7 +127,7 @@ def _columns(by: Any, y_true: ArrayLike, kept: Bools, cuts: Cuts) -> tuple[Segme
     return (_read(str(getattr(by, "name", None) or "by"), by, y_true, kept, cuts),)
 
 
-def _read(name: str, values: Any, y_true: ArrayLike, kept: Bools, cuts: Cuts) -> SegmentColumn:
+def _read(name: str, values: object, y_true: ArrayLike, kept: Bools, cuts: Cuts) -> SegmentColumn:
     refuse_shuffled_index(y_true, {f"by[{name!r}]": values})
     entries = column(values, "by")
     if entries.values.ndim != 1 or entries.values.shape[0] != kept.size:
@@ -219,7 +221,7 @@ def _distinct_texts(values: NDArray[Any]) -> tuple[Ints, tuple[str, ...], tuple[
 
 
 def number_groups(
-    values: Any, weight: Any, groups: int = GROUPS
+    values: NDArray[Any], weight: NDArray[Any], groups: int = GROUPS
 ) -> tuple[Ints, tuple[str, ...], tuple[float, ...]]:
     """Groups of about equal weight: that of each number, their names, and edges between them."""
     order = np.argsort(values)
@@ -292,7 +294,7 @@ class GradeColumn(NamedTuple):
         return int((~self.kept).sum())
 
 
-def read_grades(grades: Any, y_true: ArrayLike, rows: Ints, *, drop: bool) -> GradeColumn:
+def read_grades(grades: object, y_true: ArrayLike, rows: Ints, *, drop: bool) -> GradeColumn:
     """Read ``grades=`` for some of the rows; with `drop`, rows without a grade are left out."""
     refuse_shuffled_index(y_true, {"grades": grades})
     entries = column(grades, "grades")

@@ -1,7 +1,6 @@
 """Columns of answers, right or wrong: 0 and 1, with gaps where nobody looked."""
 
 from collections.abc import Hashable
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ def zero_one(
     n: int | None = None,
     *,
     gaps: bool = False,
-    pos_label: Any = None,
+    pos_label: object = None,
     remedy: str = "",
     if_missing: Remedy | str = DROP_MISSING,
 ) -> Floats:
@@ -109,7 +108,7 @@ def _has_text(given: Column) -> bool:
     return kind in "US"
 
 
-def _events(given: Column, gone: Bools, name: str, pos_label: Any) -> Floats:
+def _events(given: Column, gone: Bools, name: str, pos_label: object) -> Floats:
     check_pos_label(pos_label)
     values = given.values.tolist()
     if not all(isinstance(value, Hashable) for value in values):

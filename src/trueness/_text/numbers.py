@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Protocol
 
 MISSING = "–"
 TOO_SMALL = "too small to be estimated"
@@ -277,7 +277,20 @@ def clusters_in_words(n: int, in_buckets: bool) -> str:
     return count(n, "cluster")
 
 
-def confidence_set(interval: Any, form: Callable[[float], str] = number) -> str:
+class ConfidenceSet(Protocol):
+    """The ends of a confidence set, as :class:`trueness.results.Interval` has them."""
+
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def low_closed(self) -> bool: ...
+    @property
+    def is_interval(self) -> bool: ...
+
+
+def confidence_set(interval: ConfidenceSet | None, form: Callable[[float], str] = number) -> str:
     """The confidence set of an `Interval`, or None, in brackets.
 
     >>> from trueness.results import Interval
@@ -378,7 +391,7 @@ def bin_name(low: float, high: float, *, last: bool) -> str:
     return f"[{left}, {right}]" if last else f"[{left}, {right})"
 
 
-def rule_in_words(rule: Any) -> str:
+def rule_in_words(rule: object) -> str:
     """A bin rule, or its ``repr``, in words.
 
     >>> import trueness as tn
@@ -402,7 +415,7 @@ def rule_in_words(rule: Any) -> str:
         if isinstance(rule, str):
             edges = list(map(float, re.findall(r"[\d.]+(?:e-?\d+)?", rest)))
         else:
-            edges = list(rule.edges)
+            edges = list(getattr(rule, "edges", ()))
         n_bins = len(edges) - 1
         if n_bins > _FEW_EDGES:
             return f"{count(n_bins, 'bin')} between given edges"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from trueness._text.numbers import common_decimals, number, p_value, percent, percentage, signed
 from trueness._text.strings import (
@@ -21,6 +21,9 @@ from trueness._text.strings import (
 )
 from trueness.errors import visible
 
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
 Kind: TypeAlias = Literal[
     "text", "name", "count", "number", "fraction", "signed", "percent", "share", "p"
 ]
@@ -32,6 +35,9 @@ _LONG_CELL = 24  # HTML repeats longer ones as a tooltip, since the style may cu
 _CLASS_NUM = ' class="num"'
 # A terminal's numbers can be pasted and searched for.
 _PLAIN_NUMBERS = str.maketrans({"−": "-", "–": "-", "∞": "inf"})
+Value: TypeAlias = Any
+"""What a cell holds: a number for the kinds of numbers, else what has a ``str``."""
+
 _FORMS: dict[str, Callable[[Any], str]] = {
     "text": str,
     "name": str,
@@ -61,7 +67,7 @@ class Column(NamedTuple):
 class Cell(NamedTuple):
     """A value with its own text, or one that deserves notice."""
 
-    value: Any
+    value: Value
     text: str | None = None
     """What a table shows in place of the formatted value."""
     mark: Literal["", "flag", "good"] = ""
@@ -106,11 +112,19 @@ class Table:
 
     @classmethod
     def from_lines(
-        cls, columns: Sequence[Column], lines: Iterable[Sequence[Any]], **fields: Any
+        cls,
+        columns: Sequence[Column],
+        lines: Iterable[Sequence[Any]],
+        *,
+        notes: Sequence[str] = (),
+        name: str = "",
+        caption: str = "",
+        sortable: bool = True,
     ) -> "Table":
         """A table of lines, each with one value per column."""
         keys = [column.key for column in columns]
-        return cls(columns, [dict(zip(keys, line, strict=True)) for line in lines], **fields)
+        rows = [dict(zip(keys, line, strict=True)) for line in lines]
+        return cls(columns, rows, notes, name=name, caption=caption, sortable=sortable)
 
     def cell(self, row: Mapping[str, Any], key: str) -> Cell:
         """What stands in one place."""
@@ -154,7 +168,7 @@ class Table:
             parts.append(notes)
         return "\n\n".join(parts) + "\n"
 
-    def to_rich(self, width: int) -> Any:
+    def to_rich(self, width: int) -> "RichTable | None":
         """The table, without its notes, for rich to draw.
 
         None if rich is not installed or the table too wide.
@@ -252,7 +266,7 @@ class Table:
             yield f"<td{attributes}><bdi{tooltip}>{escape(text)}</bdi></td>"
 
 
-def written(value: Any, kind: Kind, decimals: int = 4) -> str:
+def written(value: Value, kind: Kind, decimals: int = 4) -> str:
     """A value as a column of this kind shows it."""
     if value is None:
         return ""
@@ -276,7 +290,7 @@ def _total_width(texts: Mapping[Column, list[str]]) -> int:
     return sum(widths) + 2 * (len(widths) - 1)
 
 
-def _csv_text(value: Any) -> str:
+def _csv_text(value: object) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, bool):

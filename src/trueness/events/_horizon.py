@@ -68,7 +68,7 @@ def at_horizon(
     risk: ArrayLike,
     *,
     horizon: float,
-    strata: Any = "auto",
+    strata: object = "auto",
     cause: int = 1,
     cluster: ArrayLike | None = None,
 ) -> Events:
@@ -177,7 +177,7 @@ def at_horizons(
     risk: ArrayLike,
     *,
     horizons: Sequence[float],
-    strata: Any = "auto",
+    strata: object = "auto",
     cause: int = 1,
     cluster: ArrayLike | None = None,
 ) -> dict[float, Events]:
@@ -250,7 +250,7 @@ def _causes(event: ArrayLike, n: int, cause: int) -> Ints:
     return codes.astype(np.int64)
 
 
-def _strata(strata: Any, rows: Followup, risk: Floats) -> tuple[Ints, str]:
+def _strata(strata: object, rows: Followup, risk: Floats) -> tuple[Ints, str]:
     """The stratum of each row, and what was done in words."""
     n = risk.size
     together = np.zeros(n, dtype=np.int64)

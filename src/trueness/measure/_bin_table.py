@@ -5,6 +5,7 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trueness._input.arguments import checked_fraction, checked_word
 from trueness._keywords import suggests_keywords
@@ -148,7 +149,7 @@ def bin_columns(binned: Binned, ends: Sequence[tuple[Floats, Floats]]) -> dict[s
     `ends` are the interval ends of each part.
     """
 
-    def column(values: Callable[[Bins], Any]) -> Any:
+    def column(values: Callable[[Bins], NDArray[Any]]) -> NDArray[Any]:
         return np.concatenate([values(part) for part in binned.parts])
 
     low, high = np.concatenate(ends, axis=1)

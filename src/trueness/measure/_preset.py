@@ -153,7 +153,7 @@ def _hundreds(p: NDArray[Any]) -> Ints:
     return np.where(group < p.size // _GROUP - 1, group, -1)
 
 
-def _edges(dtype: Any) -> NDArray[Any]:
+def _edges(dtype: type[np.floating[Any]]) -> NDArray[Any]:
     """``torch.linspace(0, 1, 16)``: from both ends, each number rounded once."""
     step = Fraction(float(dtype(1) / dtype(15)))
     edges = [step * i if i < 8 else 1 - step * (15 - i) for i in range(16)]

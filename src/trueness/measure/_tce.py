@@ -350,7 +350,7 @@ def norm_function(norm: Norm | NormFunction) -> NormFunction | None:
     return own_norm
 
 
-def _number(value: Any, argument: str, demand: str, where: str = "") -> float:
+def _number(value: ArrayLike, argument: str, demand: str, where: str = "") -> float:
     """What a user's function returned, if it is a number."""
     try:
         number = float(value)
@@ -539,7 +539,7 @@ def gce(
     return as_tally(y_true, y_prob, rows, rule=rule).average(norm_of_losses)
 
 
-def _own_losses(loss: Callable[[Bin], float], cells: Cells, bins: Bins, first: Any) -> Floats:
+def _own_losses(loss: Callable[[Bin], float], cells: Cells, bins: Bins, first: Ints) -> Floats:
     losses = []
     for b, i, j in zip(
         np.flatnonzero(bins.count > 0).tolist(),

@@ -29,7 +29,7 @@ from trueness.typing import Kind, Missing, WeightType
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from trueness.plot._canvas import Scale
+    from trueness.plot._canvas import Panels, Scale
     from trueness.results import BinTable, Histogram, TestedBins
     from trueness.typing import ArrayLike, Floats
 
@@ -103,8 +103,8 @@ class BinsDisplay(FromEstimator):
         *,
         bins: Mapping[str, BinsLike] | None = None,
         scale: Scale | Literal["auto"] = "auto",
-        classes: Any = None,
-        ax: Any = None,
+        classes: Sequence[Any] | None = None,
+        ax: Panels | None = None,
         kind: Kind | None = None,
         labels: Sequence[Hashable] | None = None,
         pos_label: Hashable | None = None,
@@ -197,7 +197,7 @@ class BinsDisplay(FromEstimator):
         limits = (float(edges[0]), float(edges[-1]))
         return cls(tables, limits=limits, scale=chosen, kind=problem.kind)._drawn(ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Panels | None = None) -> Self:
         """Draw a panel per rule on `ax`, one Axes each, or on a new figure; return the display."""
         panels = len(self.tables)
         self._take_axes(ax, panels, size=(3.4, 4.4), columns=min(panels, 4))
@@ -330,9 +330,9 @@ class TestReliabilityDisplay(FromEstimator):
         alpha: float = 0.05,
         test: Literal["binomial", "t", "t-variance-for-deviation"] = "binomial",
         scale: Scale | Literal["auto"] = "auto",
-        classes: Any = None,
+        classes: Sequence[Any] | None = None,
         name: str | None = None,
-        ax: Any = None,
+        ax: Panels | None = None,
         kind: Kind | None = None,
         labels: Sequence[Hashable] | None = None,
         pos_label: Hashable | None = None,
@@ -441,7 +441,7 @@ class TestReliabilityDisplay(FromEstimator):
         known: Any = {"floor": floor, "scale": chosen, "name": problem.name, "kind": problem.kind}
         return cls(record, spread, **known)._drawn(ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Panels | None = None) -> Self:
         """Draw the diagram.
 
         Parameters

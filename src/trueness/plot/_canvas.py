@@ -31,15 +31,22 @@ from trueness.results._record import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import XAxis, YAxis
     from matplotlib.figure import Figure, SubFigure
+    from matplotlib.text import Text
 
     from trueness.results import Bands, Reliability
-    from trueness.typing import Floats
+    from trueness.typing import Floats, Option
 
     _Points: TypeAlias = Sequence[tuple[Floats, Floats]]
     _Place: TypeAlias = tuple[float, float]
 
+    Panels: TypeAlias = Axes | Sequence[Axes]
+    """Where to draw: axes, or one for each panel."""
+
 Scale: TypeAlias = Literal["linear", "log", "logit"]
+Dashes: TypeAlias = Any
+"""A style of lines as matplotlib takes it: a name, or an offset with lengths."""
 
 # Visible on white and on black.
 GREY = "#808080"
@@ -49,7 +56,7 @@ SECOND = "#D55E00"
 # blue.
 _COLOURS = ("#0A82C4", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
 _MARKERS = ("o", "s", "^", "D", "v", "P")
-_DASHES: Any = (
+_DASHES: tuple[Dashes, ...] = (
     "-",
     (0, (5, 1.5)),
     (0, (1.2, 1.2)),
@@ -77,7 +84,7 @@ class Style(NamedTuple):
 
     colour: str
     marker: str
-    dashes: Any
+    dashes: Dashes
 
 
 def style_of(i: int) -> Style:
@@ -98,10 +105,10 @@ class Display(ABC):
     """The figure of `from_predictions`, which another one replaces."""
 
     @abstractmethod
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Panels | None = None) -> Self:
         """Draw."""
 
-    def _drawn(self, ax: Any) -> Self:
+    def _drawn(self, ax: Panels | None) -> Self:
         """Draw at once, as scikit-learn's displays do; without matplotlib only if asked to.
 
         `plot` then draws once more, with options of its own, in place of this figure.
@@ -121,7 +128,7 @@ class Display(ABC):
         plt.close(self._replaced)
         self._replaced = None
 
-    def _take_axes(self, ax: Any, count: int = 1, **figure: Any) -> bool:
+    def _take_axes(self, ax: Panels | None, count: int = 1, **figure: Option) -> bool:
         """Take the panels of the caller, or of a new figure; return whether it is new."""
         self._close_replaced()
         self.axes_, is_new = axes_for(type(self).__name__, ax, count, **figure)
@@ -173,7 +180,7 @@ class Display(ABC):
         return file.getvalue(), round(96 * figure.get_size_inches()[0])
 
 
-def _records(value: Any) -> list[Record]:
+def _records(value: object) -> list[Record]:
     if isinstance(value, Record):
         return [value]
     if isinstance(value, dict):
@@ -216,10 +223,10 @@ def _margins(
 
 def axes_for(
     display: str,
-    ax: Any,
+    ax: Panels | None,
     count: int = 1,
     *,
-    size: Any,
+    size: tuple[float, float],
     columns: int | None = None,
     bottom: float = 0.0,
 ) -> tuple[list[Axes], bool]:
@@ -263,7 +270,7 @@ def draw_legend(
     *,
     outside: bool,
     columns: int = 1,
-    **inside: Any,
+    **inside: Option,
 ) -> None:
     """A legend with every name literally, below the axes or inside them."""
     below: dict[str, Any] = {
@@ -335,7 +342,7 @@ def axes_right_and_below(ax: Axes, right: float, bottom: float) -> tuple[Axes, A
     )
 
 
-def set_scale(axis: Any, scale: Scale, low: float, high: float) -> None:
+def set_scale(axis: XAxis | YAxis, scale: Scale, low: float, high: float) -> None:
     """Set the scale, limits and probability ticks of an axis; a linear one has a margin."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
@@ -363,7 +370,9 @@ def set_scale(axis: Any, scale: Scale, low: float, high: float) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def _with_room(axis: Any, ticks: list[float], label: Callable[[float], str]) -> list[float]:
+def _with_room(
+    axis: XAxis | YAxis, ticks: list[float], label: Callable[[float], str]
+) -> list[float]:
     """Every tick, or every second, third, …, so that the labels do not touch."""
     box = axis.axes.get_window_extent()
     dots = figure_of(axis.axes).dpi
@@ -378,7 +387,7 @@ def _with_room(axis: Any, ticks: list[float], label: Callable[[float], str]) -> 
     return ticks[:: max(1, -(-len(ticks) // tick_limit))]
 
 
-def set_count_ticks(axis: Any, most: int) -> None:
+def set_count_ticks(axis: XAxis | YAxis, most: int) -> None:
     """At most about `most` ticks at whole numbers, with short labels."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -429,7 +438,7 @@ def write_in_corner(
     points: _Points,
     size: float,
     corners: Sequence[_Place] = _OFF_DIAGONAL,
-) -> Any:
+) -> Text | None:
     """Text in the corner of the axes where it covers the fewest points, behind lines and markers.
 
     If the axes are too small for the first text, the next one that covers no point is written,

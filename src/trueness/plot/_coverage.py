@@ -15,7 +15,9 @@ from trueness.plot import _canvas as canvas
 from trueness.plot._canvas import GREY, style_of
 
 if TYPE_CHECKING:
+    from trueness.plot._canvas import Panels
     from trueness.results import Coverage, LevelHistogram
+    from trueness.typing import ArrayLike
 
 _FEW = 12
 """Up to this number of stated levels, each has a marker and a bar; with more, a band is easier to
@@ -59,9 +61,9 @@ class CoverageDisplay(canvas.Display):
         cls,
         events: Events | Mapping[str, Events],
         *,
-        cluster: Any = None,
+        cluster: ArrayLike | None = None,
         level: float = 0.95,
-        ax: Any = None,
+        ax: Panels | None = None,
     ) -> Self:
         """The coverage of intervals or quantiles.
 
@@ -88,7 +90,7 @@ class CoverageDisplay(canvas.Display):
             coverages[name] = covered
         return cls(coverages)._drawn(ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Panels | None = None) -> Self:
         """Draw the coverage on `ax` or on a new figure, and return the display."""
         texts = [canvas.wrap_name(name, 60) for name in self.coverages]
         is_new = self._take_axes(ax, size=(5.2, 4.9 + canvas.legend_height(texts)))
@@ -189,7 +191,12 @@ class LevelHistogramDisplay(canvas.Display):
 
     @classmethod
     def from_events(
-        cls, events: Events, *, cluster: Any = None, level: float = 0.95, ax: Any = None
+        cls,
+        events: Events,
+        *,
+        cluster: ArrayLike | None = None,
+        level: float = 0.95,
+        ax: Panels | None = None,
     ) -> Self:
         """The histogram of quantile forecasts.
 
@@ -210,7 +217,7 @@ class LevelHistogramDisplay(canvas.Display):
         evidence = read_rows(events, None, {}, cluster=cluster)
         return cls(level_histogram_of(evidence, checked_level(level)))._drawn(ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Panels | None = None) -> Self:
         """Draw the histogram on `ax` or on a new figure, and return the display."""
         self._take_axes(ax, size=(5.8, 4.0))
         panel = self.ax_

@@ -20,6 +20,7 @@ from trueness.typing import Kind, Missing, WeightType
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from trueness.plot._canvas import Panels
     from trueness.results import Significance, Walk
     from trueness.typing import ArrayLike
 
@@ -66,9 +67,9 @@ class CumulativeDisplay(FromEstimator):
         y_prob: ArrayLike | None = None,
         *,
         level: float = 0.95,
-        classes: Any = None,
+        classes: Sequence[Any] | None = None,
         name: str | None = None,
-        ax: Any = None,
+        ax: Panels | None = None,
         kind: Kind | None = None,
         labels: Sequence[Hashable] | None = None,
         pos_label: Hashable | None = None,
@@ -157,7 +158,7 @@ class CumulativeDisplay(FromEstimator):
             walks = {problem.name: walk_of_cells(problem.cells, level) for problem in data}
         return cls(walks)._drawn(ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Panels | None = None) -> Self:
         """Draw the walks on `ax` or on a new figure, and return the display."""
         texts = [
             f"{canvas.wrap_name(name, 60)}: KS {_test_text(walk.ks)}"

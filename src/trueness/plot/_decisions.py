@@ -12,7 +12,9 @@ from trueness.plot._problems import FromEstimator
 from trueness.results._decisions import by_model
 
 if TYPE_CHECKING:
+    from trueness.plot._canvas import Panels
     from trueness.results import NetBenefit, RiskCoverage
+    from trueness.typing import ArrayLike, Option
 
 
 class _CurvesDisplay(FromEstimator):
@@ -21,12 +23,17 @@ class _CurvesDisplay(FromEstimator):
     _takes_name = False
     _ask: str
 
-    def __init__(self, found: Any) -> None:
+    def __init__(self, found: Option) -> None:
         self.found = found
 
     @classmethod
     def from_predictions(
-        cls, y_true: Any, y_prob: Any = None, *, ax: Any = None, **options: Any
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike = None,
+        *,
+        ax: Panels | None = None,
+        **options: Option,
     ) -> Self:
         """The curves of :func:`trueness.net_benefit` or :func:`trueness.risk_coverage`."""
         from trueness import infer
@@ -34,7 +41,11 @@ class _CurvesDisplay(FromEstimator):
         return cls(getattr(infer, cls._ask)(y_true, y_prob, **options))._drawn(ax)
 
     def _draw(
-        self, ax: Any, texts: list[str], curves: list[tuple[Any, Any]], rules: tuple[Any, ...] = ()
+        self,
+        ax: Panels | None,
+        texts: list[str],
+        curves: list[tuple[Any, Any]],
+        rules: tuple[Any, ...] = (),
     ) -> None:
         """The curves of models, then those of other rules in grey, with these dashes."""
         is_new = self._take_axes(ax, size=(5.8, 4.2 + legend_height(texts)))
@@ -70,7 +81,7 @@ class NetBenefitDisplay(_CurvesDisplay):
     found: NetBenefit
     _ask = "net_benefit"
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Panels | None = None) -> Self:
         """Draw the curves on `ax` or on a new figure, and return the display."""
         benefit = self.found
         t = benefit.threshold
@@ -123,7 +134,7 @@ class RiskCoverageDisplay(_CurvesDisplay):
     found: RiskCoverage
     _ask = "risk_coverage"
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Panels | None = None) -> Self:
         """Draw the curves on `ax` or on a new figure, and return the display."""
         coverage, risk, aurc = map(
             by_model, (self.found.coverage, self.found.risk, self.found.aurc)

@@ -22,9 +22,11 @@ from trueness.typing import Kind, Missing, WeightType
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import LineCollection
 
+    from trueness.plot._canvas import Panels
     from trueness.results import Centres, Interval, Segments, Slices
-    from trueness.typing import ArrayLike, Floats, RowOptions
+    from trueness.typing import ArrayLike, Floats, Option, RowOptions
 
 
 class IntervalDisplay(FromEstimator):
@@ -81,9 +83,9 @@ class IntervalDisplay(FromEstimator):
         by: ArrayLike | None = None,
         level: float = 0.95,
         seed: int | np.random.Generator | None = 0,
-        classes: Any = None,
+        classes: Sequence[Any] | None = None,
         name: str | None = None,
-        ax: Any = None,
+        ax: Panels | None = None,
         kind: Kind | None = None,
         labels: Sequence[Hashable] | None = None,
         pos_label: Hashable | None = None,
@@ -195,7 +197,7 @@ class IntervalDisplay(FromEstimator):
                     intervals[line] = ece_interval(problem.tally, level=level, seed=seed)
         return cls(intervals)._drawn(ax)
 
-    def plot(self, ax: Any = None, *, numbers: bool = True) -> Self:
+    def plot(self, ax: Panels | None = None, *, numbers: bool = True) -> Self:
         """Draw the intervals.
 
         Parameters
@@ -241,11 +243,11 @@ def _draw_forest(
     estimate: Floats,
     low: Floats,
     high: Floats,
-    colours: Any,
-    texts: Any,
-    faces: Any = None,
+    colours: Sequence[str],
+    texts: Sequence[str],
+    faces: Sequence[str] | None = None,
     ideal: float = 0,
-) -> Any:
+) -> LineCollection:
     """Draw a line and a mark for each name, from the top, with a text on the right.
 
     Return the lines.
@@ -278,7 +280,9 @@ def _draw_forest(
     return lines
 
 
-def _group_tallies(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> dict[str, Any]:
+def _group_tallies(
+    y_true: ArrayLike, y_prob: ArrayLike, by: ArrayLike, rows: RowOptions
+) -> dict[str, Any]:
     """The sums of each group, or of each model in it, in the order of the sorted names."""
     if isinstance(y_true, Tally | Mapping):
         remedy = "Pass a mapping of group names to tallies instead."
@@ -340,7 +344,12 @@ class SegmentsDisplay(Display):
 
     @classmethod
     def from_predictions(
-        cls, y_true: Any, y_prob: Any = None, *, ax: Any = None, **options: Any
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike = None,
+        *,
+        ax: Panels | None = None,
+        **options: Option,
     ) -> Self:
         """Test the segments.
 
@@ -356,7 +365,9 @@ class SegmentsDisplay(Display):
         return cls(segments(y_true, y_prob, **options))._drawn(ax)
 
     @classmethod
-    def from_slices(cls, y_true: Any, y_prob: Any, *, ax: Any = None, **options: Any) -> Self:
+    def from_slices(
+        cls, y_true: ArrayLike, y_prob: ArrayLike, *, ax: Panels | None = None, **options: Option
+    ) -> Self:
         """Find the worst slices.
 
         Parameters
@@ -370,7 +381,7 @@ class SegmentsDisplay(Display):
 
         return cls(worst_slices(y_true, y_prob, **options))._drawn(ax)
 
-    def plot(self, ax: Any = None, *, most: int = 30, numbers: bool = True) -> Self:
+    def plot(self, ax: Panels | None = None, *, most: int = 30, numbers: bool = True) -> Self:
         """Draw the segments, the costliest first, or the slices, the most reliable first.
 
         Parameters
@@ -442,7 +453,9 @@ class CentresDisplay(Display):
         self.centres = centres
 
     @classmethod
-    def from_predictions(cls, y_true: Any, y_prob: Any, *, ax: Any = None, **options: Any) -> Self:
+    def from_predictions(
+        cls, y_true: ArrayLike, y_prob: ArrayLike, *, ax: Panels | None = None, **options: Option
+    ) -> Self:
         """Compute the table of centres.
 
         Parameters
@@ -458,7 +471,7 @@ class CentresDisplay(Display):
 
         return cls(centres(y_true, y_prob, **options))._drawn(ax)
 
-    def plot(self, ax: Any = None, *, most: int = 60, numbers: bool = True) -> Self:
+    def plot(self, ax: Panels | None = None, *, most: int = 60, numbers: bool = True) -> Self:
         """Draw the centres in the order of the table.
 
         Parameters

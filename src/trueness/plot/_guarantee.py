@@ -28,8 +28,9 @@ from trueness.results import GuaranteePlan
 from trueness.typing import Kind, Missing, WeightType
 
 if TYPE_CHECKING:
-    from trueness.plot._canvas import Style
-    from trueness.typing import ArrayLike, Ints
+    from trueness.plot._canvas import Panels, Style
+    from trueness.results import ValidityCurve, ValidityRuns
+    from trueness.typing import ArrayLike, Floats, Ints
 
 
 _AXES = {
@@ -90,7 +91,7 @@ class GuaranteeDisplay(Display):
         kind: Literal["conditional", "marginal", "expected-ece"] = "conditional",
         scheme: str = "umd",
         bound: str = "hoeffding",
-        ax: Any = None,
+        ax: Panels | None = None,
     ) -> Self:
         """Compute the guarantees for the given numbers of rows.
 
@@ -143,7 +144,7 @@ class GuaranteeDisplay(Display):
         plan = GuaranteePlan(rows, bins, epsilon, marked, alpha, kind, scheme, bound)
         return cls(plan)._drawn(ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Panels | None = None) -> Self:
         """Draw the lines on `ax` or on a new figure, and return the display."""
         self._take_axes(ax, size=(6.2, 4.4))
         plan = self.plan
@@ -184,7 +185,7 @@ class GuaranteeDisplay(Display):
         return self
 
 
-def _checked_sizes(values: Any, name: str, least: int) -> Ints:
+def _checked_sizes(values: ArrayLike, name: str, least: int) -> Ints:
     if isinstance(values, Iterable):
         values = list(islice(values, _MOST_POINTS + 1))
         if len(values) > _MOST_POINTS:
@@ -195,7 +196,9 @@ def _checked_sizes(values: Any, name: str, least: int) -> Ints:
     return np.unique(sizes.astype(np.int64))
 
 
-def _marked_bins(rows: Ints, bins: Ints, epsilon: Any, chosen: Any, wanted: float | None) -> Ints:
+def _marked_bins(
+    rows: Ints, bins: Ints, epsilon: Floats, chosen: object, wanted: float | None
+) -> Ints:
     if wanted is not None:
         meets = [bins[np.flatnonzero(line <= wanted)] for line in epsilon]
         return np.array([count[-1] if count.size else 0 for count in meets])
@@ -238,7 +241,11 @@ class ValidityDisplay(FromEstimator):
     """
 
     def __init__(
-        self, curves: Mapping[str, Any], *, level: float = 0.9, theory: Any = None
+        self,
+        curves: Mapping[str, Any],
+        *,
+        level: float = 0.9,
+        theory: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> None:
         if not curves:
             raise InputError("curves", "must hold at least one curve", "got none")
@@ -265,7 +272,7 @@ class ValidityDisplay(FromEstimator):
         level: float = 0.9,
         promise: tuple[int, int] | None = None,
         name: str | None = None,
-        ax: Any = None,
+        ax: Panels | None = None,
         kind: Kind | None = None,
         labels: Sequence[Hashable] | None = None,
         pos_label: Hashable | None = None,
@@ -359,7 +366,7 @@ class ValidityDisplay(FromEstimator):
             theory = [epsilon(*promise, alpha=float(1 - s), kind="marginal") for s in share], share
         return cls(curves, level=level, theory=theory)._drawn(ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Panels | None = None) -> Self:
         """Draw the curves on `ax` or on a new figure, and return the display."""
         alone = len(self.curves) == 1
         texts = [wrap_name(name, 44) for name in self.curves]
@@ -452,7 +459,7 @@ class ValidityDisplay(FromEstimator):
         )
 
 
-def _tolerance(curve: Any, level: float) -> float:
+def _tolerance(curve: ValidityCurve | ValidityRuns, level: float) -> float:
     """The smallest tolerance whose share is at least `level`; nan if there is none."""
     meets = np.flatnonzero(curve.share >= level - 1e-12)
     if meets.size:

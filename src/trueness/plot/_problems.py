@@ -21,7 +21,7 @@ from trueness.results import Histogram
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from trueness.typing import ArrayLike, Floats, RowOptions
+    from trueness.typing import ArrayLike, Classifier, Floats, Option, RowOptions
 
 Models: TypeAlias = dict[str, Tally]
 MOST_PANELS = 50
@@ -89,7 +89,7 @@ def tallies(
     return models
 
 
-def problems(models: Models, classes: Any = None) -> list[Problem]:
+def problems(models: Models, classes: Sequence[Any] | None = None) -> list[Problem]:
     """Every model and class, the classes of one model together."""
     first = next(iter(models.values()))
     labels = [None] if len(first.parts) == 1 else list(first.classes or range(len(first.parts)))
@@ -107,11 +107,11 @@ def problems(models: Models, classes: Any = None) -> list[Problem]:
 
 def only_problem(
     display: str,
-    y_true: Any,
-    y_prob: Any,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
     name: str | None,
-    rows: Any,
-    classes: Any,
+    rows: RowOptions,
+    classes: Sequence[Any] | None,
     rule: BinRule | None = None,
 ) -> Problem:
     """The problem of a display of one model and one class."""
@@ -124,7 +124,7 @@ def only_problem(
     return problem
 
 
-def one_problem(models: Models, classes: Any, display: str) -> list[Problem]:
+def one_problem(models: Models, classes: Sequence[Any] | None, display: str) -> list[Problem]:
     """One problem per model, for displays without panels for classes."""
     of_models = problems(models, classes)
     if len({problem.label for problem in of_models}) > 1:
@@ -133,7 +133,7 @@ def one_problem(models: Models, classes: Any, display: str) -> list[Problem]:
     return of_models
 
 
-def _checked_classes(labels: list[Any], classes: Any) -> list[Any]:
+def _checked_classes(labels: list[Any], classes: Sequence[Any]) -> list[Any]:
     if hasattr(classes, "__iter__") and not isinstance(classes, str):
         chosen = list(classes)
     else:
@@ -159,7 +159,9 @@ class FromEstimator(Display):
     _takes_name = True
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: ArrayLike, y: ArrayLike, **options: Any) -> Self:
+    def from_estimator(
+        cls, estimator: Classifier, X: ArrayLike, y: ArrayLike, **options: Option
+    ) -> Self:
         """The display of a fitted scikit-learn classifier.
 
         Parameters
@@ -195,7 +197,7 @@ class FromEstimator(Display):
         return cast(Self, display.from_predictions(y, y_prob, **(name | options)))
 
 
-def scale_of(data: list[Problem], scale: Any) -> Scale:
+def scale_of(data: list[Problem], scale: object) -> Scale:
     """The scale of the axes; 'auto' is logarithmic if linear axes would show a single point."""
     if checked_word(scale, "scale", ("auto", "linear", "log", "logit")) != "auto":
         return cast(Scale, scale)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -35,8 +35,10 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from trueness.plot._canvas import Scale
-    from trueness.typing import ArrayLike, Floats
+    from trueness._input.arguments import Seed
+    from trueness.plot._canvas import Panels, Scale
+    from trueness.results import Bands
+    from trueness.typing import ArrayLike, Floats, Option
 
 Band: TypeAlias = Literal[
     "pointwise", "simultaneous", "consistency", "simultaneous-consistency", "monotone"
@@ -117,7 +119,7 @@ class ReliabilityDisplay(FromEstimator):
         seed: int | np.random.Generator | None = 0,
         classes: Sequence[Any] | None = None,
         name: str | None = None,
-        ax: Any = None,
+        ax: Panels | None = None,
         kind: Kind | None = None,
         labels: Sequence[Hashable] | None = None,
         pos_label: Hashable | None = None,
@@ -292,7 +294,7 @@ class ReliabilityDisplay(FromEstimator):
 
     def plot(
         self,
-        ax: Any = None,
+        ax: Panels | None = None,
         *,
         style: Literal["markers", "bars"] = "markers",
         histogram: bool = True,
@@ -386,12 +388,12 @@ def from_rows(problem: Problem, method: CurveMethod, rule: BinRule) -> dict[str,
 def from_problem(
     problem: Problem,
     computed: dict[str, Any],
-    band: Any,
+    band: Band | None,
     edges: Floats,
     *,
-    method: Any,
+    method: CurveMethod,
     rule: BinRule,
-    **draws: Any,
+    **draws: Option,
 ) -> Reliability:
     """The record of one model and class; `draws` are the level, the resamples and the seed."""
     name, label, kind, cells = problem
@@ -417,18 +419,18 @@ def from_band(
     pooled: Tally,
     band: Band | None,
     width: float,
-    method: Any,
+    method: CurveMethod,
     rule: BinRule,
     level: float,
     resamples: int,
-    seed: Any,
-) -> Any:
+    seed: Seed,
+) -> Bands | CurveBand | None:
     """The band, if any."""
     if band is None:
         return None
     if band == "monotone":
         return from_monotone_band(pooled, method, level)
-    if method in ("spline", "loess"):
+    if method == "spline" or method == "loess":
         from trueness.infer.band._flexible_bands import band_of_cells
 
         kind: Any = "pointwise" if band == "pointwise" else "simultaneous"
@@ -468,7 +470,13 @@ def from_monotone_band(tally: Tally, method: CurveMethod, level: float) -> Curve
 
 
 def from_numbers(
-    value: float, pooled: Tally, method: Any, rule: BinRule, level: float, resamples: int, seed: Any
+    value: float,
+    pooled: Tally,
+    method: CurveMethod,
+    rule: BinRule,
+    level: float,
+    resamples: int,
+    seed: Seed,
 ) -> dict[str, Any]:
     """The noise floor and the intervals; None, with a note, if they cannot be computed."""
     from trueness._assess.estimate import estimate
@@ -480,8 +488,10 @@ def from_numbers(
         "binned": partial(ece, bins=rule),
         "isotonic": "miscalibration",
         "smooth": "smooth_ece",
+        "spline": partial(ici, curve="spline"),
+        "loess": partial(ici, curve="loess"),
     }
-    measure = measures.get(method, partial(ici, curve=method))
+    measure = measures[method]
     numbers: dict[str, Any] = {"floor": None, "interval": None, "note": ""}
     if resamples:
         try:
@@ -500,7 +510,7 @@ def from_numbers(
     return numbers
 
 
-def _checked_band(band: Any, method: CurveMethod, rule: BinRule, models: int) -> Band | None:
+def _checked_band(band: Option, method: CurveMethod, rule: BinRule, models: int) -> Band | None:
     if band == "auto":
         depends_on_labels = method == "binned" and isinstance(rule, Isotonic | BlockIsotonic)
         if models > 1 or depends_on_labels:
@@ -517,4 +527,5 @@ def _checked_band(band: Any, method: CurveMethod, rule: BinRule, models: int) ->
         raise InputError(
             "band", f"must be {allowed} or None for `curve={method!r}`", (f"got {band!r}")
         )
-    return cast("Band | None", band)
+    checked: Band | None = band
+    return checked

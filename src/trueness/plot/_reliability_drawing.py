@@ -14,12 +14,14 @@ from trueness.results import CurveBand
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
+    from matplotlib.text import Text
 
-    from trueness.plot._canvas import Scale
+    from trueness.plot._canvas import Panels, Scale
     from trueness.results import Bands, Curve, Reliability
-    from trueness.typing import Bools, Floats
+    from trueness.typing import Bools, Floats, Numbers
 
     _Models: TypeAlias = dict[str, Reliability]
 
@@ -52,7 +54,7 @@ class _Frame(NamedTuple):
 def draw_series(
     series: Sequence[Reliability],
     scale: Scale,
-    ax: Any,
+    ax: Panels | None,
     *,
     bars: bool,
     histogram: bool,
@@ -102,7 +104,8 @@ def draw_series(
         if numbers and len(names) == 1:
             text = _write_numbers(panel, first, frame, small=has_classes, bars=bars)
             if i == 0 and text is not None:  # a legend inside the axes goes to the other corner
-                free_corner = "lower right" if text.get_ha() == "left" else "upper left"
+                is_left = text.get_horizontalalignment() == "left"
+                free_corner = "lower right" if is_left else "upper left"
     if not is_new and _inches(axes[0]) < _WIDE:
         banded = None  # no room for a sentence
     if legend and (named or banded is not None):
@@ -270,7 +273,7 @@ def _short_runs(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     return places[:, 0], places[:, 1]
 
 
-def _draw_thickness(ax: Axes, x: Floats, y: Floats, weight: Any, style: Style) -> None:
+def _draw_thickness(ax: Axes, x: Floats, y: Floats, weight: Numbers, style: Style) -> None:
     """Line width by the number of rows."""
     from matplotlib.collections import LineCollection
 
@@ -373,7 +376,9 @@ def _write_titles(
         lowest.set_xlabel(x_name if not small else "score", fontsize=size)
 
 
-def _write_numbers(ax: Axes, record: Reliability, frame: _Frame, *, small: bool, bars: bool) -> Any:
+def _write_numbers(
+    ax: Axes, record: Reliability, frame: _Frame, *, small: bool, bars: bool
+) -> Text | None:
     x = frame.inside(record.curve.x)
     y = frame.inside(record.curve.y)
     band = record.band
@@ -405,7 +410,7 @@ def _write_legend(
     """Name the models and say what the band is."""
     from matplotlib.lines import Line2D
 
-    handles = []
+    handles: list[Artist] = []
     texts = []
     width = 60 if is_new else 34
     named = models if any(models) or len(models) > 1 else {}
@@ -430,7 +435,7 @@ def _write_legend(
     canvas.draw_legend(ax, handles, texts, outside=is_new, columns=columns, loc=loc)
 
 
-def _band_handle(band: Bands | CurveBand, style: Style) -> Any:
+def _band_handle(band: Bands | CurveBand, style: Style) -> Artist:
     """What the band looks like: a grey area, or a bar."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from trueness._text.numbers import level_percent, percentage
 from trueness.plot._canvas import (
     GREY,
     SECOND,
+    Dashes,
     Display,
     draw_grid,
     draw_legend,
@@ -19,8 +20,9 @@ from trueness.plot._canvas import (
 from trueness.results._route import in_points
 
 if TYPE_CHECKING:
+    from trueness.plot._canvas import Panels
     from trueness.results import Route
-    from trueness.typing import Floats
+    from trueness.typing import ArrayLike, Floats, Option
 
 
 class RouteDisplay(Display):
@@ -44,19 +46,19 @@ class RouteDisplay(Display):
     @classmethod
     def from_predictions(
         cls,
-        cheap_correct: Any,
-        confidence: Any,
-        strong_correct: Any,
+        cheap_correct: ArrayLike,
+        confidence: ArrayLike,
+        strong_correct: ArrayLike,
         *,
-        ax: Any = None,
-        **options: Any,
+        ax: Panels | None = None,
+        **options: Option,
     ) -> Self:
         """The route of these rows, with the options of :func:`trueness.route`."""
         from trueness.infer import route
 
         return cls(route(cheap_correct, confidence, strong_correct, **options))._drawn(ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Panels | None = None) -> Self:
         """Draw the curve on `ax` or on a new figure, and return the display."""
         route = self.found
         curve = route.curve
@@ -101,7 +103,7 @@ class RouteDisplay(Display):
         )
         return self
 
-    def _line(self, share: Floats, difference: Floats, colour: str, dashes: Any) -> None:
+    def _line(self, share: Floats, difference: Floats, colour: str, dashes: Dashes) -> None:
         self.lines_ += self.ax_.plot(
             share, 100 * difference, color=colour, linestyle=dashes, linewidth=1.6, zorder=3
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from io import StringIO
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
@@ -23,7 +23,11 @@ from trueness.plot._canvas import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from matplotlib.axes import Axes
+
+    from trueness.plot._canvas import Panels
     from trueness.results import Series, Shift, WatchedSegment, WatchHistory
+    from trueness.typing import ArrayLike, Bools, Floats, Ints, Numbers, Option
 
 
 class SeriesDisplay(Display):
@@ -49,14 +53,19 @@ class SeriesDisplay(Display):
 
     @classmethod
     def from_predictions(
-        cls, y_true: Any, y_prob: Any = None, *, ax: Any = None, **options: Any
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike = None,
+        *,
+        ax: Panels | None = None,
+        **options: Option,
     ) -> Self:
         """Test the days, with the arguments of :func:`trueness.calibration_series`."""
         from trueness.infer import calibration_series
 
         return cls(calibration_series(y_true, y_prob, **options))._drawn(ax)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Panels | None = None) -> Self:
         """Draw on `ax` or on a new figure, and return the display."""
         series = self.series
         self._take_axes(ax, size=(7.0, 3.6))
@@ -85,7 +94,13 @@ class SeriesDisplay(Display):
 
 
 def _draw_points(
-    ax: Any, x: Any, value: Any, low: Any, high: Any, off: Any, labels: Any = (None, None)
+    ax: Axes,
+    x: Numbers,
+    value: Floats,
+    low: Floats,
+    high: Floats,
+    off: Bools,
+    labels: tuple[str | None, str | None] = (None, None),
 ) -> None:
     """Points with their limits, those that are off in the second colour.
 
@@ -102,6 +117,19 @@ def _draw_points(
 
 
 _PERIODS = 24  # with more looks, neighbours are drawn as one period
+
+
+class Watched(Protocol):
+    """What a picture shows of a :class:`trueness.Watch`."""
+
+    @property
+    def history(self) -> dict[str, WatchHistory]: ...
+    @property
+    def watched(self) -> Sequence[WatchedSegment]: ...
+    @property
+    def alarm_at(self) -> float: ...
+    @property
+    def shift(self) -> Shift | None: ...
 
 
 class WatchDisplay(Display):
@@ -139,7 +167,7 @@ class WatchDisplay(Display):
         self.shift = shift
 
     @classmethod
-    def from_watch(cls, watch: Any, *, segments: int = 6, ax: Any = None) -> Self:
+    def from_watch(cls, watch: Watched, *, segments: int = 6, ax: Panels | None = None) -> Self:
         """Draw a :class:`trueness.Watch`, with the segments that have the largest evidence.
 
         Parameters
@@ -160,7 +188,7 @@ class WatchDisplay(Display):
         """The number of axes: three, and one for each segment."""
         return 2 + len(self.watched)
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Panels | None = None) -> Self:
         """Draw on axes, as many as there are panels, or on a new figure, and return the display."""
         self._take_axes(ax, self.panels, size=(4.2, 2.9), columns=3)
         whole = self.history[""]
@@ -211,7 +239,7 @@ class WatchDisplay(Display):
                 pictures.append(file.getvalue()[file.getvalue().index("<svg") :])
         return pictures
 
-    def _draw_evidence(self, ax: Any, segment: WatchedSegment, places: dict[Any, int]) -> None:
+    def _draw_evidence(self, ax: Axes, segment: WatchedSegment, places: dict[Any, int]) -> None:
         history = self.history[segment.segment]
         line = self.alarm_at / segment.weight
         x = [places[place] for place in history.position]
@@ -241,7 +269,7 @@ class WatchDisplay(Display):
 
 
 def _parts_of(
-    watch: Any, segments: int
+    watch: Watched, segments: int
 ) -> tuple[dict[str, WatchHistory], Sequence[WatchedSegment]]:
     """The looks of a watch, and all rows and the segments with the largest evidence."""
     history = watch.history
@@ -251,14 +279,14 @@ def _parts_of(
     return history, watched[: 1 + segments]
 
 
-def watch_pictures(watch: Any, ink: str, segments: int = 6) -> list[str]:
+def watch_pictures(watch: Watched, ink: str, segments: int = 6) -> list[str]:
     """The pictures of :class:`WatchDisplay` for a page, without a figure that holds all of them."""
     history, watched = _parts_of(watch, segments)
     display = WatchDisplay(history, watched, alarm_at=watch.alarm_at, shift=watch.shift)
     return display.pictures(ink)
 
 
-def _ratios(history: WatchHistory, periods: Any) -> tuple[Any, ...]:
+def _ratios(history: WatchHistory, periods: Sequence[Ints]) -> tuple[Any, ...]:
     """Observed over expected events of each period, with limits of 95 %."""
     n = np.array([history.n[period].sum() for period in periods])
     observed = np.array([history.observed[period].sum() for period in periods])
@@ -271,7 +299,7 @@ def _ratios(history: WatchHistory, periods: Any) -> tuple[Any, ...]:
     return value, np.minimum(low, value), np.maximum(high, value)
 
 
-def _slopes(history: WatchHistory, periods: Any) -> tuple[Any, ...]:
+def _slopes(history: WatchHistory, periods: Sequence[Ints]) -> tuple[Any, ...]:
     """The mean slope of each period, by precision, with limits of 95 %."""
     slopes = []
     for period in periods:

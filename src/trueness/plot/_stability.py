@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -10,7 +10,9 @@ from trueness._text.numbers import bin_name, level_percent, number, percent_tick
 from trueness.plot._canvas import Display, draw_grid, draw_legend, style_of, wrap_name
 
 if TYPE_CHECKING:
+    from trueness.plot._canvas import Panels
     from trueness.results import Stability
+    from trueness.typing import ArrayLike, Ints, Option
 
 _MOST_NAMED = 24  # bins whose names are written; of more, the first and the last
 _BAR = 0.4
@@ -43,7 +45,9 @@ class StabilityDisplay(Display):
         self.stability = stability
 
     @classmethod
-    def from_scores(cls, first: Any, second: Any, *, ax: Any = None, **options: Any) -> Self:
+    def from_scores(
+        cls, first: ArrayLike, second: ArrayLike, *, ax: Panels | None = None, **options: Option
+    ) -> Self:
         """Compute the index.
 
         Parameters
@@ -59,7 +63,9 @@ class StabilityDisplay(Display):
 
         return cls(psi(first, second, **options))._drawn(ax)
 
-    def plot(self, ax: Any = None, *, names: tuple[str, str] = ("first", "second")) -> Self:
+    def plot(
+        self, ax: Panels | None = None, *, names: tuple[str, str] = ("first", "second")
+    ) -> Self:
         """Draw the bars.
 
         Parameters
@@ -90,7 +96,7 @@ class StabilityDisplay(Display):
         draw_grid(self.ax_, "y")
         return self
 
-    def _name_bins(self, place: Any) -> None:
+    def _name_bins(self, place: Ints) -> None:
         stability = self.stability
         last = len(stability) - 1
         named = place if len(stability) <= _MOST_NAMED else place[[0, -1]]

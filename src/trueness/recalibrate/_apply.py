@@ -1,7 +1,7 @@
 """Fitted maps applied where the rows are: in a frame, a lazy query or a database."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -14,15 +14,18 @@ from trueness.recalibrate._calibrator import Calibrator
 from trueness.recalibrate._sql import WRITERS, Dialect, check_columns, sql_in_steps
 from trueness.typing import Floats
 
+Frame: TypeAlias = Any
+"""A frame, relation or query; each library has types of its own."""
+
 
 @suggests_keywords
 def apply_calibrator(
-    frame: Any,
+    frame: Frame,
     calibrator: Calibrator,
     *,
     prob: str | Sequence[str] | None = None,
     name: str | None = None,
-) -> Any:
+) -> Frame:
     """Add calibrated scores to a frame, query or relation, in new columns.
 
     Parameters
@@ -91,7 +94,10 @@ def apply_calibrator(
 
 
 def _names(
-    prob: Any, name: str | None, calibrator: Calibrator, present: Sequence[str]
+    prob: str | Sequence[str] | None,
+    name: str | None,
+    calibrator: Calibrator,
+    present: Sequence[str],
 ) -> tuple[list[str], list[str]]:
     """The columns of the scores, and the new ones."""
     if prob is None and calibrator.score_names_ is None:
@@ -137,11 +143,11 @@ def _sql(
     ]
 
 
-def _with_polars(frame: Any, calibrator: Calibrator, columns: list[str], new: list[str]) -> Any:
+def _with_polars(frame: Frame, calibrator: Calibrator, columns: list[str], new: list[str]) -> Frame:
     """New columns that the engine computes some rows at a time."""
     polars: Any = nw.get_native_namespace(frame)
 
-    def mapped(struct: Any) -> Any:
+    def mapped(struct: Frame) -> Frame:
         scores = _scores(calibrator, struct.struct.unnest().cast(polars.Float64).to_numpy())
         series = [
             polars.Series(column, values)

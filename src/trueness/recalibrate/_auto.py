@@ -28,6 +28,8 @@ from trueness.recalibrate._calibrator import with_parameters
 from trueness.recalibrate._logit_map import EPS_STATE, LogitMap, logit_cells
 from trueness.recalibrate._saving import (
     Field,
+    Fitted,
+    Stored,
     all_of,
     array,
     meets,
@@ -44,7 +46,7 @@ _MOST_REPEATED = 1_000_000
 
 
 @partial(meets, "a tuple of arrays of coefficients")
-def _curves(calibrator: Any, value: Any) -> bool:
+def _curves(calibrator: Fitted, value: Stored) -> bool:
     k = calibrator.n_classes_
     if k is None:
         every = fits.vector_shapes(calibrator.reach_, calibrator.knots_).values()
@@ -57,7 +59,7 @@ def _curves(calibrator: Any, value: Any) -> bool:
 
 
 @partial(meets, "two rows of ascending numbers")
-def _points(_: Any, value: Any) -> bool:
+def _points(_: Fitted, value: Stored) -> bool:
     good = (
         isinstance(value, np.ndarray) and value.ndim == 2 and value.shape[0] == 2 and value.size > 0
     )

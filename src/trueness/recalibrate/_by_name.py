@@ -1,12 +1,15 @@
 """Calibrators by name: `"isotonic"` is `IsotonicCalibration()`, in Python and in commands."""
 
 import re
-from typing import Any
+from typing import Any, TypeAlias
 
 from trueness.errors import InputError, did_you_mean
 
+Unfitted: TypeAlias = Any
+"""A new calibrator of any class, or such a class: the module of their base class imports this."""
 
-def calibrator_named(text: str, argument: str = "calibrator") -> Any:
+
+def calibrator_named(text: str, argument: str = "calibrator") -> Unfitted:
     """The unfitted calibrator of that name; a name after a colon goes inside the one before it."""
     outer, colon, inner = text.partition(":")
     cls = _class_named(outer, argument)
@@ -18,7 +21,7 @@ def calibrator_named(text: str, argument: str = "calibrator") -> Any:
     return cls(calibrator=calibrator_named(inner, argument))
 
 
-def _class_named(text: str, argument: str) -> Any:
+def _class_named(text: str, argument: str) -> Unfitted:
     """The class of a name: hyphenated words, of which the first is enough, or the class name."""
     from trueness import recalibrate  # whose names are loaded when they are used
 

@@ -1,5 +1,6 @@
 """The calibration set: scores with labels to learn from; and scores alone, to be mapped."""
 
+from collections.abc import Hashable, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -91,7 +92,7 @@ class CalibrationSet(NamedTuple):
 
 
 def rows_of_events(
-    y_prob: Any, y_true: Any, sample_weight: Any
+    y_prob: object, y_true: object, sample_weight: object
 ) -> tuple[ArrayLike, ArrayLike, ArrayLike | None]:
     """Scores, labels and weights, where Events may stand in place of all of them."""
     if not isinstance(y_prob, Events):
@@ -115,7 +116,8 @@ def accept_rows(
     *,
     scale: Scale,
     shape: Shape,
-    **options: Any,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
 ) -> CalibrationSet:
     """Check scores, labels and weights; rows of weight 0 are left out.
 
@@ -139,7 +141,12 @@ def accept_rows(
         refuse_shuffled_index(y_true, {NAME: y_prob, "sample_weight": sample_weight})
         stand_in = np.broadcast_to(0.5, logits.shape)
     sample = read_sample(
-        y_true, stand_in, sample_weight=sample_weight, multilabel=several, **options
+        y_true,
+        stand_in,
+        sample_weight=sample_weight,
+        multilabel=several,
+        labels=labels,
+        pos_label=pos_label,
     )
     events = None
     if sample.p.ndim == 1:

@@ -42,7 +42,7 @@ from trueness.errors import (
 )
 from trueness.recalibrate import _calibration_set as calibration
 from trueness.recalibrate._formula import Map
-from trueness.recalibrate._onnx import onnx_of
+from trueness.recalibrate._onnx import Model, onnx_of
 from trueness.recalibrate._saving import Savable
 from trueness.recalibrate._sql import Dialect, check_columns, query_of, sql_of
 from trueness.typing import ArrayLike, Floats
@@ -323,7 +323,7 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         path: str | PathLike[str] | None = None,
         *,
         dtype: Literal["float64", "float32"] = "float64",
-    ) -> Any:
+    ) -> Model:
         """The fitted map as an ONNX model, which needs neither Python nor trueness to run.
 
         Parameters
@@ -406,7 +406,7 @@ def _fingerprint(p: NDArray[Any]) -> int:
 
 
 def inner_calibrator(
-    calibrator: Any,
+    calibrator: object,
     default: type[Calibrator],
     *,
     name: str = "calibrator",
@@ -432,7 +432,7 @@ def inner_calibrator(
     return calibrator
 
 
-def _number_in_words(name: str, value: Any) -> str:
+def _number_in_words(name: str, value: object) -> str:
     if isinstance(value, bool | str) or value is None:
         return ""
     if isinstance(value, int | float | np.number):
@@ -444,12 +444,12 @@ def _number_in_words(name: str, value: Any) -> str:
     return f"{' × '.join(map(str, value.shape))} {name}"
 
 
-def check_number(name: str, value: Any, demand: str, meets: Callable[[Any], bool]) -> None:
+def check_number(name: str, value: object, demand: str, meets: Callable[[Any], bool]) -> None:
     if not is_number(value) or not meets(value):
         raise InputError(name, f"must {demand}", f"got {value!r}")
 
 
-def check_flag(name: str, value: Any) -> None:
+def check_flag(name: str, value: object) -> None:
     if not isinstance(value, bool | np.bool_):
         raise InputError(name, "must be True or False", f"got {value!r}")
 

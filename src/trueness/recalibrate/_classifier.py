@@ -4,7 +4,7 @@ import reprlib
 import warnings
 from dataclasses import field
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv as as_splitter
-from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils import Tags, _safe_indexing, get_tags, indexable
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -41,6 +41,9 @@ from trueness.recalibrate._auto import AutoCalibration
 from trueness.recalibrate._calibration_set import REMEDIES, CalibrationSet, Scale
 from trueness.recalibrate._multiclass import OneVsRest
 from trueness.typing import ArrayLike, Floats, Ints
+
+Estimator: TypeAlias = Any
+"""A classifier with `fit`, `classes_` and scores, as scikit-learn has them, which has no types."""
 
 _EPS = 1e-12
 _GROUPS = (
@@ -131,7 +134,7 @@ class CalibratedClassifier(
     n_jobs: int | None = None
 
     def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: object
     ) -> Self:
         """Fit classifier and calibrator.
 
@@ -162,7 +165,9 @@ class CalibratedClassifier(
                 setattr(self, name, getattr(self.estimators_[0], name))
         return self
 
-    def _fit(self, estimator: Any, X: Any, y: NDArray[Any], arguments: "_FitArguments") -> None:
+    def _fit(
+        self, estimator: Estimator, X: ArrayLike, y: NDArray[Any], arguments: "_FitArguments"
+    ) -> None:
         order = np.argsort(self.classes_)  # a frozen classifier may have its classes in any order
         codes = np.asarray(order[np.searchsorted(self.classes_[order], y)], dtype=np.int64)
         folds = self._folds(X, codes, arguments.splitter)
@@ -201,7 +206,7 @@ class CalibratedClassifier(
         )
         return router.add(splitter=self.cv, method_mapping=to_split)
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: ArrayLike) -> Floats:
         """Calibrated probabilities of shape (n, K), with columns in the order of `classes_`."""
         check_is_fitted(self)
         pairs = zip(self.estimators_, self.calibrators_, strict=True)
@@ -222,19 +227,19 @@ class CalibratedClassifier(
             return f"{self!r}. {calibrators[0]}"
         return f"{self!r}. {len(calibrators)} maps, one per fold; the first: {calibrators[0]}"
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class with the largest calibrated probability, the first one in case of a tie."""
         best = np.argmax(self.predict_proba(X), axis=1)
         return np.asarray(self.classes_[best])
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self._estimator())
         for name in ("sparse", "allow_nan", "pairwise"):
             setattr(tags.input_tags, name, getattr(inner.input_tags, name))
         return tags
 
-    def _estimator(self) -> Any:
+    def _estimator(self) -> Estimator:
         if self.estimator is not None:
             return self.estimator
         from sklearn.linear_model import LogisticRegression
@@ -245,7 +250,7 @@ class CalibratedClassifier(
     def _frozen(self) -> bool:
         return isinstance(self.estimator, FrozenEstimator)
 
-    def _check(self, X: Any, y: ArrayLike, estimator: Any) -> tuple[Any, NDArray[Any]]:
+    def _check(self, X: ArrayLike, y: ArrayLike, estimator: Estimator) -> tuple[Any, NDArray[Any]]:
         base.check_flag("ensemble", self.ensemble)
         if self._frozen and self.ensemble:
             demand = (
@@ -279,7 +284,9 @@ class CalibratedClassifier(
             )
         return X, y
 
-    def _folds(self, X: Any, codes: Ints, arguments: dict[str, Any]) -> list[tuple[Ints, Ints]]:
+    def _folds(
+        self, X: ArrayLike, codes: Ints, arguments: dict[str, Any]
+    ) -> list[tuple[Ints, Ints]]:
         with warnings.catch_warnings():
             if self._frozen:  # it is not fitted, so a fold without some class does no harm
                 warnings.filterwarnings(
@@ -298,15 +305,15 @@ class CalibratedClassifier(
             return OneVsRest(calibrator)
         return calibrator
 
-    def _scores(self, estimator: Any, X: Any) -> Floats:
+    def _scores(self, estimator: Estimator, X: ArrayLike) -> Floats:
         calibrator = self._new_calibrator()
         matrix = calibrator._shape == "matrix" or self.classes_.size > 2
         return base_scores(estimator, X, self.classes_, calibrator._scale, matrix=matrix)
 
     def _fold_scores(
         self,
-        estimator: Any,
-        X: Any,
+        estimator: Estimator,
+        X: ArrayLike,
         y: NDArray[Any],
         arguments: dict[str, Any],
         folds: list[tuple[Ints, Ints]],
@@ -343,7 +350,7 @@ class CalibratedClassifier(
         return p
 
 
-def check_classifier(estimator: Any) -> None:
+def check_classifier(estimator: Estimator) -> None:
     """Raise unless it is a classifier, as far as can be seen before it is fitted."""
     got = remedy = ""
     if isinstance(estimator, type):
@@ -359,10 +366,10 @@ def check_classifier(estimator: Any) -> None:
         raise InputError("estimator", demand, got, remedy=remedy)
 
 
-def check_cv(cv: Any) -> None:
-    whole = isinstance(cv, int | np.integer) and not isinstance(cv, bool)
+def check_cv(cv: object) -> None:
+    whole = isinstance(cv, int | np.integer) and not isinstance(cv, bool) and cv >= 2
     several = hasattr(cv, "split") or hasattr(cv, "__iter__")
-    if cv is None or (whole and cv >= 2) or (several and not isinstance(cv, str | bytes)):
+    if cv is None or whole or (several and not isinstance(cv, str | bytes)):
         return
     prefit = isinstance(cv, str) and cv == "prefit"
     remedy = "Pass a fitted classifier as `FrozenEstimator(classifier)`." if prefit else ""
@@ -370,13 +377,13 @@ def check_cv(cv: Any) -> None:
     raise InputError("cv", demand, f"got {cv!r}", remedy=remedy)
 
 
-def takes_groups(cv: Any) -> bool:
+def takes_groups(cv: object) -> bool:
     """Whether a splitter needs to know the groups of the rows."""
     return hasattr(cv, "split") and bool(get_routing_for_object(cv).consumes("split", ["groups"]))
 
 
 def split_rows(
-    cv: Any, X: Any, y: NDArray[Any], arguments: dict[str, Any]
+    cv: object, X: ArrayLike, y: NDArray[Any], arguments: dict[str, Any]
 ) -> list[tuple[Ints, Ints]]:
     """Row numbers of the training and the test part of each fold.
 
@@ -425,7 +432,7 @@ def checked_weights(sample_weight: ArrayLike | None, n: int) -> Floats | None:
     return w
 
 
-def rows_and_classes(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], NDArray[Any]]:
+def rows_and_classes(X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any], NDArray[Any]]:
     """Rows, the class of each, and the classes in ascending order."""
     if X is None:
         raise InputError("X", "must be rows of features", "got None")
@@ -455,7 +462,7 @@ def rows_and_classes(X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], NDArray[A
 
 
 def base_scores(
-    estimator: Any, X: Any, classes: NDArray[Any], scale: Scale, *, matrix: bool
+    estimator: Estimator, X: ArrayLike, classes: NDArray[Any], scale: Scale, *, matrix: bool
 ) -> Floats:
     """Probabilities or logits of the rows: of the second class, or a column per class.
 
@@ -490,7 +497,7 @@ def _as_probabilities(scores: Floats, scale: Scale) -> Floats:
     return scores
 
 
-def _probabilities(estimator: Any, X: Any, classes: NDArray[Any]) -> Floats:
+def _probabilities(estimator: Estimator, X: ArrayLike, classes: NDArray[Any]) -> Floats:
     if hasattr(estimator, "predict_proba"):
         p = np.asarray(estimator.predict_proba(X), dtype=np.float64)
         return _check_shape(p, (p.shape[0], classes.size), "predict_proba")
@@ -501,7 +508,7 @@ def _probabilities(estimator: Any, X: Any, classes: NDArray[Any]) -> Floats:
     return _as_probabilities(_margins(estimator, X, classes), "logits")
 
 
-def _logits(estimator: Any, X: Any, classes: NDArray[Any], matrix: bool) -> Floats:
+def _logits(estimator: Estimator, X: ArrayLike, classes: NDArray[Any], matrix: bool) -> Floats:
     if hasattr(estimator, "decision_function"):
         logits = _margins(estimator, X, classes)
     else:
@@ -520,7 +527,7 @@ def _logits(estimator: Any, X: Any, classes: NDArray[Any], matrix: bool) -> Floa
     return logits
 
 
-def _margins(estimator: Any, X: Any, classes: NDArray[Any]) -> Floats:
+def _margins(estimator: Estimator, X: ArrayLike, classes: NDArray[Any]) -> Floats:
     margins = np.asarray(estimator.decision_function(X), dtype=np.float64)
     n = margins.shape[0]
     shape = (n,) if classes.size == 2 else (n, classes.size)
@@ -543,7 +550,7 @@ class _FitArguments(NamedTuple):
 
 
 def _fit_arguments(
-    owner: Any, estimator: Any, w: Floats | None, others: dict[str, Any]
+    owner: "CalibratedClassifier", estimator: Estimator, w: Floats | None, others: dict[str, Any]
 ) -> _FitArguments:
     """Distribute the arguments of `fit`.
 
@@ -592,7 +599,7 @@ def _of_rows(arguments: dict[str, Any], rows: Ints, n: int) -> dict[str, Any]:
     }
 
 
-def _one_per_row(value: Any, n: int) -> bool:
+def _one_per_row(value: ArrayLike, n: int) -> bool:
     if isinstance(value, str | bytes | dict) or not (
         hasattr(value, "__len__") or hasattr(value, "shape")
     ):

@@ -1,7 +1,7 @@
 """Scaling-binning: a smooth map whose values are averaged in bins of equal mass."""
 
 from dataclasses import field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -160,7 +160,7 @@ class ScalingBinning(base.Calibrator):
         scores = Cells(score=cells.score, count=cells.count, weight=cells.weight, events=sums)
         return rank_cuts(scores, min(int(self.n_bins), bin_limit))
 
-    def _scaled(self, p: Any) -> Floats:
+    def _scaled(self, p: object) -> Floats:
         scaled = p if self.scaler_ is None else self.scaler_._formula()(p)
         return np.asarray(scaled, np.float64)
 

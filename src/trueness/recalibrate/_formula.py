@@ -25,7 +25,7 @@ _NEGLIGIBLE = 1e-16
 _FLAT = 1e-9  # slopes this small are 0 but for the rounding of coefficients
 
 
-def refuse(formula: Any, reason: str = "it is a class of your own") -> NoReturn:
+def refuse(formula: object, reason: str = "it is a class of your own") -> NoReturn:
     """Raise because a map has no form in other languages."""
     if isinstance(formula, PythonOnly):
         reason = formula.reason

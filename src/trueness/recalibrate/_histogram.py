@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from trueness._input.arguments import checked_fraction, checked_whole, checked_word
+from trueness._input.arguments import Seed, checked_fraction, checked_whole, checked_word
 from trueness._input.sample import Sample
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.steps import ranks
@@ -362,7 +362,7 @@ class HistogramBinning(Calibrator):
         return np.asarray(self.values_[place])
 
 
-def _generator(seed: Any, stream: int) -> np.random.Generator:
+def _generator(seed: Seed, stream: int) -> np.random.Generator:
     if isinstance(seed, np.random.Generator):
         return seed
     return np.random.default_rng(None if seed is None else [int(seed), stream])

@@ -4,7 +4,7 @@ And Venn-Abers, which fits it with each new row added.
 """
 
 import reprlib
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -15,14 +15,14 @@ from trueness.errors import InputError
 from trueness.recalibrate._calibration_set import CalibrationSet
 from trueness.recalibrate._calibrator import Calibrator, check_number, with_parameters
 from trueness.recalibrate._formula import Lines, Steps
-from trueness.recalibrate._saving import Field, all_of, fractions, meets, n_steps
+from trueness.recalibrate._saving import Field, Fitted, all_of, fractions, meets, n_steps
 from trueness.typing import ArrayLike, Floats
 
 _MOST_FOLDS = 1_000
 _MOST_VALUES = 5 * 10**7  # of all folds at the steps of all folds
 
 
-def _blocks(calibrator: Any) -> int:
+def _blocks(calibrator: Fitted) -> int:
     return int(calibrator.low_.size)
 
 

@@ -16,6 +16,7 @@ from trueness.errors import MovedScoresWarning, NotConvergedWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Scale
 from trueness.recalibrate._calibrator import Calibrator, check_number
 from trueness.recalibrate._formula import (
+    LARGEST_LOGIT,
     Curve,
     LogOdds,
     Logs,
@@ -142,12 +143,12 @@ class LogitMap(Calibrator):
         """The map of one score that a curve of its log-odds makes."""
         return LogOdds(curve, self._takes_logits, self._moved_by)
 
-    def _logs(self, **options: Any) -> Logs:
+    def _logs(self, *, normalized: bool = False, largest: float = LARGEST_LOGIT) -> Logs:
         """What a map of a row of scores begins with."""
-        return Logs(self._takes_logits, self._moved_by, **options)
+        return Logs(self._takes_logits, self._moved_by, normalized, largest)
 
 
-def check_penalty(name: str, value: Any, *, positive: bool = False) -> None:
+def check_penalty(name: str, value: object, *, positive: bool = False) -> None:
     limit = "above 0" if positive else "≥ 0"
     demand = f"be a finite number {limit}"
     check_number(name, value, demand, lambda v: 0 <= v < np.inf and not (positive and v == 0))

@@ -15,11 +15,17 @@ from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._formula import PerClass, PythonOnly
 from trueness.recalibrate._histogram import HistogramBinning
 from trueness.recalibrate._logistic import PlattScaling
-from trueness.recalibrate._saving import Field, fitted_calibrator, fitted_calibrators
+from trueness.recalibrate._saving import (
+    Field,
+    Fitted,
+    Stored,
+    fitted_calibrator,
+    fitted_calibrators,
+)
 from trueness.typing import ArrayLike, Floats, Ints
 
 
-def _check_pooled(calibrator: Any, value: Any) -> str:
+def _check_pooled(calibrator: Fitted, value: Stored) -> str:
     if value is not None or None in calibrator.calibrators_:
         return fitted_calibrator(calibrator, value)
     return ""

@@ -1,7 +1,7 @@
 """Fitted maps as ONNX models."""
 
 from os import PathLike
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from trueness.errors import MissingLibraryError
 from trueness.recalibrate import _formula as formulas
 from trueness.typing import Floats
 
+Model: TypeAlias = Any
+"""An ``onnx.ModelProto``; onnx need not be installed."""
+
 # Old enough for runtimes of the last years; the operators used have not changed since.
 _OPSET, _IR_VERSION = (
     17,
@@ -22,7 +25,7 @@ _OPSET, _IR_VERSION = (
 
 def onnx_of(
     formula: formulas.Map, n_classes: int | None, path: str | PathLike[str] | None, dtype: str
-) -> Any:
+) -> Model:
     """The model of a formula, written to `path` if there is one."""
     checked_word(dtype, "dtype", ("float64", "float32"))
     graph, (low, high) = _Graph(), formulas.domain(formula)
@@ -63,7 +66,7 @@ class _Graph:
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
 
-    def add(self, operator: str, *inputs: str | float | NDArray[Any], **attributes: Any) -> str:
+    def add(self, operator: str, *inputs: str | float | NDArray[Any], **attributes: object) -> str:
         """The result of an operator; numbers and arrays become constants."""
         names = [
             value if isinstance(value, str) else self._constant(np.asarray(value))
@@ -73,7 +76,7 @@ class _Graph:
         self._nodes.append(self._onnx.helper.make_node(operator, names, [out], **attributes))
         return out
 
-    def model(self, out: str, n_classes: int | None, dtype: str) -> Any:
+    def model(self, out: str, n_classes: int | None, dtype: str) -> Model:
         helper = self._onnx.helper
         kind = self.kind(dtype)
         self._nodes.append(helper.make_node("Cast", [out], ["calibrated"], to=kind))

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
+from typing import Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
@@ -490,7 +490,7 @@ def _first_true(holds: Callable[[int], bool], start: int) -> int:
     return low + 1 + bisect_left(range(low + 1, low + step), True, key=holds)
 
 
-def _plan(alpha: Any, kind: Any, scheme: Any, bound: Any, split: Any) -> _Plan:
+def _plan(alpha: object, kind: object, scheme: object, bound: object, split: object) -> _Plan:
     kind = checked_word(kind, "kind", KINDS)
     scheme = checked_word(scheme, "scheme", SCHEMES)
     if isinstance(bound, str) and bound in ("clopper-pearson", "bernstein"):
@@ -523,7 +523,7 @@ def _plan(alpha: Any, kind: Any, scheme: Any, bound: Any, split: Any) -> _Plan:
     )
 
 
-def checked_split(split: Any, scheme: str) -> float:
+def checked_split(split: object, scheme: str) -> float:
     """A fraction of the rows, which only scheme 'split' uses."""
     share = checked_fraction(split, "split")
     if scheme != "split" and share != 0.5:

@@ -2,13 +2,12 @@
 
 import math
 import sys
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtri
 
-from trueness._input.arguments import checked_fraction
+from trueness._input.arguments import checked_fraction, is_real
 from trueness._keywords import suggests_keywords
 from trueness._numerics.logistic import recalibration_shift
 from trueness._numerics.softmax import softmax
@@ -18,7 +17,7 @@ from trueness.recalibrate._calibration_set import CalibrationSet, Shape, accept_
 from trueness.recalibrate._calibrator import Calibrator, with_parameters
 from trueness.recalibrate._formula import Linear, LogOdds, Logs, Odds, Softmax, line
 from trueness.recalibrate._logistic import NO_MAXIMUM, smoothed_events
-from trueness.recalibrate._saving import Field, array, n_classes, number
+from trueness.recalibrate._saving import Field, Fitted, Stored, array, n_classes, number
 from trueness.typing import ArrayLike, Floats
 
 _LARGEST_LOG = 300.0  # beyond this, a weight is too near the largest float to be multiplied by
@@ -97,16 +96,16 @@ def prior_correction(
     return _division(_log_weights(weight, rate_train, rate_deploy, classes))(p)
 
 
-def _division(log_weight: Any) -> Odds | LogOdds | Softmax:
+def _division(log_weight: float | Floats) -> Odds | LogOdds | Softmax:
     """The map that divides odds, or columns, by weights."""
-    if np.ndim(log_weight):
-        return Softmax(Logs(), Linear(shift=-np.asarray(log_weight)))
+    if isinstance(log_weight, np.ndarray):
+        return Softmax(Logs(), Linear(shift=-log_weight))
     if abs(log_weight) > _LARGEST_LOG:
         return LogOdds(line(-log_weight, 1.0))
     return Odds(float(np.exp(log_weight)))
 
 
-def _check_choice(weight: Any, rate_train: Any, rate_deploy: Any) -> bool:
+def _check_choice(weight: object, rate_train: object, rate_deploy: object) -> bool:
     """Whether a weight or two rates are given; raises if both or half of the rates are."""
     rates = [rate is not None for rate in (rate_train, rate_deploy)]
     if weight is not None and any(rates):
@@ -119,7 +118,7 @@ def _check_choice(weight: Any, rate_train: Any, rate_deploy: Any) -> bool:
 
 
 def _log_weights(
-    weight: Any, rate_train: Any, rate_deploy: Any, classes: int | None
+    weight: object, rate_train: object, rate_deploy: object, classes: int | None
 ) -> float | Floats:
     """The logarithm of the weight of positives, or of each of K classes."""
     if not _check_choice(weight, rate_train, rate_deploy):
@@ -143,18 +142,19 @@ def _log_weights(
     return np.asarray(np.log(shares["rate_train"]) - np.log(shares["rate_deploy"]))
 
 
-def _number(weight: Any) -> float:
-    is_number = isinstance(weight, Real) and not isinstance(weight, bool | np.bool_)
-    # A float32 cannot hold the largest float64.
-    plain = weight.item() if isinstance(weight, np.generic) else weight
-    if not is_number or not 0 < plain <= sys.float_info.max:
-        raise InputError(
-            "weight", "must be one finite number above 0 for a vector of scores", f"got {weight!r}"
-        )
-    return float(weight)
+def _number(weight: object) -> float:
+    """One weight; anything but a finite number above 0 is an error."""
+    if is_real(weight):
+        # A float32 cannot hold the largest float64.
+        plain = weight.item() if isinstance(weight, np.generic) else weight
+        if 0 < plain <= sys.float_info.max:
+            return float(weight)
+    raise InputError(
+        "weight", "must be one finite number above 0 for a vector of scores", f"got {weight!r}"
+    )
 
 
-def _numbers(values: Any, name: str, classes: int) -> Floats:
+def _numbers(values: object, name: str, classes: int) -> Floats:
     array = np.asarray(values)
     good = array.shape == (classes,) and array.dtype.kind in "iuf"
     if not good or not (array > 0).all() or not np.isfinite(array).all():
@@ -163,13 +163,13 @@ def _numbers(values: Any, name: str, classes: int) -> Floats:
     return array.astype(np.float64)
 
 
-def _logs(calibrator: Any, value: Any) -> str:
+def _logs(calibrator: Fitted, value: Stored) -> str:
     if calibrator.n_classes_ is None:
         return number()(calibrator, value)
     return array(n_classes)(calibrator, value)
 
 
-def _limit(calibrator: Any, value: Any) -> str:
+def _limit(calibrator: Fitted, value: Stored) -> str:
     is_infinite = isinstance(value, float) and math.isinf(value) and calibrator.n_classes_ is None
     if is_infinite:
         return ""
@@ -342,12 +342,12 @@ class PriorCorrection(Calibrator):
         return _division(self.log_weight_)
 
 
-def _exp(value: Any) -> Any:
+def _exp(value: float | Floats | None) -> float | Floats | None:
+    if value is None:
+        return None
     with np.errstate(over="ignore"):
-        powers = None if value is None else np.exp(value)
-    if isinstance(powers, float):
-        return float(powers)
-    return powers
+        powers: float | Floats = np.exp(value)
+    return powers if isinstance(powers, np.ndarray) else float(powers)
 
 
 def _class_shifts(x: Floats, w: Floats, totals: Floats) -> tuple[Floats, Floats]:

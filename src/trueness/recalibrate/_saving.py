@@ -22,11 +22,17 @@ from trueness.errors import InputError, visible_json
 SCHEMA = 1  # version of the stored form; newer versions are refused when read
 _DEMAND = "must be what a calibrator's `to_dict` returned"
 
-Check: TypeAlias = Callable[[Any, Any], str]
+Fitted: TypeAlias = Any
+"""A fitted calibrator of any class: which fields it has, its class and `fit` decide."""
+
+Stored: TypeAlias = Any
+"""A value from a file, of any type until it is checked."""
+
+Check: TypeAlias = Callable[[Fitted, Stored], str]
 """A function of the calibrator and a value that returns the demand the value does not meet; empty
 if it is fine."""
 
-Size: TypeAlias = Callable[[Any], int]  # a length that depends on what the calibrator has learnt
+Size: TypeAlias = Callable[[Fitted], int]  # a length that depends on what the calibrator has learnt
 
 _LARGEST = 1e300  # of a stored number: of a logit, too
 _ROUNDED = 1e-6  # how far from one probabilities may sum
@@ -34,7 +40,7 @@ _ROUNDED = 1e-6  # how far from one probabilities may sum
 _SLACK = 1e-9
 
 
-def meets(demand: str, good: Callable[[Any, Any], object]) -> Check:
+def meets(demand: str, good: Callable[[Fitted, Stored], object]) -> Check:
     """The check that a function of the calibrator and the value holds."""
     return lambda calibrator, value: "" if good(calibrator, value) else demand
 
@@ -47,7 +53,7 @@ class Field:
     demand: Check
     optional: bool = False  # whether it may be None
 
-    def check(self, calibrator: Any, name: str) -> None:
+    def check(self, calibrator: Fitted, name: str) -> None:
         """Raise unless the calibrator's value is one that `fit` could have left."""
         value = getattr(calibrator, f"{name}_")
         demand = "" if self.optional and value is None else self.demand(calibrator, value)
@@ -67,7 +73,7 @@ fitted_calibrator = meets(
 )
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: Stored) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -80,7 +86,7 @@ def number(*, least: float = -_LARGEST, above: float = -np.inf, below: float = n
         limit = ""
     limit += f" and below {below:g}" if below < np.inf else f" of size up to {_LARGEST:g}"
 
-    def good(_: Any, value: Any) -> bool:
+    def good(_: Fitted, value: Stored) -> bool:
         is_number = _is_whole(value) or isinstance(value, float)
         # Of large numbers, only floats are written.
         largest = 2**63 if isinstance(value, int) else _LARGEST
@@ -99,7 +105,7 @@ def one_of(words: Sequence[str]) -> Check:
 
 def array(*sizes: Size, dtypes: Sequence[str] = ("float64",), least: float = -_LARGEST) -> Check:
 
-    def check(calibrator: Any, value: Any) -> str:
+    def check(calibrator: Fitted, value: Stored) -> str:
         shape = tuple(size(calibrator) for size in sizes)
         if not isinstance(value, np.ndarray) or value.dtype not in dtypes or value.shape != shape:
             return f"an array of shape {shape} of {' or '.join(dtypes)}"
@@ -115,7 +121,7 @@ def array(*sizes: Size, dtypes: Sequence[str] = ("float64",), least: float = -_L
 def fractions(size: Size | None = None, *, rising: bool = False, at_least: int = 0) -> Check:
     """A vector of numbers in [0, 1], of any length from `at_least` on unless `size` is given."""
 
-    def check(calibrator: Any, value: Any) -> str:
+    def check(calibrator: Fitted, value: Stored) -> str:
         demand = array(size or (lambda _: np.size(value)))(calibrator, value)
         if demand:
             return demand
@@ -143,12 +149,12 @@ def names_of(demand: str) -> Check:
     )
 
 
-def n_classes(calibrator: Any) -> int:
+def n_classes(calibrator: Fitted) -> int:
     """The number of classes; 0 for a vector."""
     return calibrator.n_classes_ or 0
 
 
-def n_steps(calibrator: Any) -> int:
+def n_steps(calibrator: Fitted) -> int:
     """The number of steps of a map that is cut at `edges_`."""
     return int(calibrator.edges_.size) + 1
 
@@ -156,7 +162,7 @@ def n_steps(calibrator: Any) -> int:
 def fitted_calibrators(*, gaps: bool = False) -> Check:
     """A list of such calibrators, one per class; `gaps` allows None among them."""
 
-    def check(calibrator: Any, value: Any) -> str:
+    def check(calibrator: Fitted, value: Stored) -> str:
         if not isinstance(value, list) or len(value) != calibrator.n_classes_:
             return f"a list of {calibrator.n_classes_} calibrators"
         bad = any(
@@ -169,7 +175,7 @@ def fitted_calibrators(*, gaps: bool = False) -> Check:
     return check
 
 
-def _number_of_classes(calibrator: Any, value: Any) -> str:
+def _number_of_classes(calibrator: Fitted, value: Stored) -> str:
     if value is None and calibrator._shape != "matrix":
         return ""
     if calibrator._shape == "vector":
@@ -291,7 +297,7 @@ class Savable:
 
 
 @suggests_keywords
-def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
+def calibrator_from_dict(stored: Mapping[str, Any]) -> Fitted:
     """The fitted calibrator of any class that `to_dict` described, perhaps by way of JSON."""
     # The checksum fails for what is nested too deeply, or too long, to be read.
     kept = stored.items() if isinstance(stored, Mapping) else ()
@@ -307,7 +313,7 @@ def calibrator_from_dict(stored: Mapping[str, Any]) -> Any:
     return calibrator
 
 
-def _restored(stored: Any) -> Any:
+def _restored(stored: Stored) -> Fitted:
     _check_form(stored)
     try:
         calibrator = _unfitted_calibrator(stored)
@@ -338,7 +344,7 @@ def _restored(stored: Any) -> Any:
     return calibrator
 
 
-def _predicts(calibrator: Any) -> bool:
+def _predicts(calibrator: Fitted) -> bool:
     """Whether a map makes probabilities of the smallest, the largest and some other scores."""
     k = calibrator.n_classes_
     between = np.linspace(0.0, 1.0, 101)
@@ -363,7 +369,7 @@ def _predicts(calibrator: Any) -> bool:
 
 
 @suggests_keywords
-def load_calibrator(path: str | Path) -> Any:
+def load_calibrator(path: str | Path) -> Fitted:
     """Load a fitted calibrator of any class from the JSON file that `save` wrote."""
     data = as_path(path).read_bytes()
     try:
@@ -393,7 +399,7 @@ def _checksum(described: Mapping[str, Any]) -> str:
     return f"{zlib.crc32(text.encode()):08x}"
 
 
-def _canonical(value: Any) -> Any:
+def _canonical(value: Stored) -> Stored:
     if isinstance(value, Mapping):
         return {key: _canonical(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -403,7 +409,7 @@ def _canonical(value: Any) -> Any:
     return value
 
 
-def _check_form(stored: Any) -> None:
+def _check_form(stored: Stored) -> None:
     if not isinstance(stored, Mapping):
         raise InputError("stored", _DEMAND, f"got {type(stored).__name__}")
     absent = {"schema", "type", "parameters", "learnt"} - stored.keys()
@@ -421,7 +427,7 @@ def _check_form(stored: Any) -> None:
         raise InputError("stored", _DEMAND, "each entry of its 'learnt' must have a 'value'")
 
 
-def _notes(about: Any) -> dict[str, Any]:
+def _notes(about: object) -> dict[str, Any]:
     """A copy of the free notes about a map, as JSON stores them."""
     if not isinstance(about, Mapping) or not all(isinstance(key, str) for key in about):
         raise InputError(
@@ -444,7 +450,7 @@ def _check_names(where: str, names: set[str], known: set[str]) -> None:
         raise InputError("stored", "must be complete", f"its {where!r} {' and '.join(faults)}")
 
 
-def _outline(calibrator: Any) -> dict[str, Any]:
+def _outline(calibrator: Fitted) -> dict[str, Any]:
     parameters = calibrator.get_params(deep=False)
     return {
         "type": type(calibrator).__name__,
@@ -452,7 +458,7 @@ def _outline(calibrator: Any) -> dict[str, Any]:
     }
 
 
-def _unfitted_calibrator(outline: Mapping[str, Any]) -> Any:
+def _unfitted_calibrator(outline: Mapping[str, Any]) -> Fitted:
     home = import_module("trueness.recalibrate")
     name = outline.get("type")
     cls = getattr(home, name) if isinstance(name, str) and name in home.__all__ else None
@@ -466,7 +472,7 @@ def _unfitted_calibrator(outline: Mapping[str, Any]) -> Any:
     return cls(**{key: _from_plain(value, key) for key, value in parameters.items()})
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Stored) -> Stored:
     """A value as JSON stores it; containers and calibrators are marked by a key."""
     if isinstance(value, Savable):
         if hasattr(value, "n_rows_"):
@@ -491,7 +497,7 @@ def _plain(value: Any) -> Any:
     )
 
 
-def _from_plain(value: Any, name: str) -> Any:
+def _from_plain(value: Stored, name: str) -> Stored:
     """The value that `_plain` was given; `name` is the field, for messages."""
     match value:
         case {"calibrator": inside}:
@@ -522,7 +528,7 @@ _ENTRIES: dict[str, set[type]] = {"b": {bool}, "i": {int}, "u": {int}, "f": {int
 and "1" as 1."""
 
 
-def _array(values: Any, dtype: Any, name: str) -> NDArray[Any]:
+def _array(values: object, dtype: object, name: str) -> NDArray[Any]:
     try:
         kind = np.dtype(dtype) if isinstance(dtype, str) else None
     except (TypeError, ValueError):

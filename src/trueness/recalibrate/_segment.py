@@ -28,6 +28,7 @@ from trueness.recalibrate._calibration_set import CalibrationSet, group_codes, u
 from trueness.recalibrate._formula import Map, PythonOnly
 from trueness.recalibrate._logistic import PlattScaling
 from trueness.recalibrate._saving import Field, array, fitted_calibrator, meets, real
+from trueness.results import Segments, Slices
 from trueness.results._segments import is_protected
 from trueness.typing import ArrayLike, Floats, Ints
 
@@ -116,7 +117,7 @@ class SegmentCalibration(base.Calibrator):
         y_true: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
-        by: Any = None,
+        by: object = None,
         labels: Sequence[Hashable] | None = None,
         pos_label: Hashable | None = None,
         cluster: ArrayLike | None = None,
@@ -163,7 +164,7 @@ class SegmentCalibration(base.Calibrator):
         finally:
             del self._code, self._cluster
 
-    def predict(self, y_prob: ArrayLike, by: Any = None) -> Floats:
+    def predict(self, y_prob: ArrayLike, by: object = None) -> Floats:
         """Calibrated probabilities.
 
         `by` has the segments, in columns of the same names as in `fit`.
@@ -272,27 +273,39 @@ class SegmentCalibration(base.Calibrator):
 
 
 def advice(
-    found: Any, y_prob: ArrayLike, y_true: ArrayLike, columns: Mapping[str, Any], **rows: Any
+    tested: Segments | Slices,
+    y_prob: ArrayLike,
+    y_true: ArrayLike,
+    columns: Mapping[str, Any],
+    *,
+    cluster: ArrayLike | None = None,
+    labels: Sequence[Hashable] | None = None,
+    pos_label: Hashable | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> tuple[str, ...]:
     """Advice to fit by the columns of the first segment or slice with an error of its own.
 
-    None if the map gains nothing by them, or where the law may protect a column.
+    Empty if the map gains nothing by them, or where the law may protect a column.
     """
-    found_columns = [
-        found.column[i].split(TIMES) for i in np.flatnonzero(found.flagged & found.differs)
-    ]
-    allowed = (
-        names
-        for names in found_columns
-        if set(names) <= set(columns) and not any(map(is_protected, names))
-    )
-    names = next(allowed, None)
-    if names is None:
+    have_own_error = np.flatnonzero(tested.flagged & tested.differs)
+    allowed = []
+    for i in have_own_error:
+        names = tested.column[i].split(TIMES)
+        if set(names) <= set(columns) and not any(map(is_protected, names)):
+            allowed.append(names)
+    if not allowed:
         return ()
+    names = allowed[0]
     try:
         with collected_warnings():
             fitted = SegmentCalibration().fit(
-                y_prob, y_true, by={name: columns[name] for name in names}, **rows
+                y_prob,
+                y_true,
+                by={name: columns[name] for name in names},
+                cluster=cluster,
+                labels=labels,
+                pos_label=pos_label,
+                sample_weight=sample_weight,
             )
     except InputError:  # a matrix, logits, or numbers that were cut
         return ()
@@ -306,7 +319,7 @@ def advice(
 
 
 def _segments(
-    by: Any, rows: ArrayLike, n: int
+    by: object, rows: ArrayLike, n: int
 ) -> tuple[tuple[str, ...], list[tuple[str | None, ...]], Ints]:
     """The names of the columns, the values that occur together, and each row's number among these.
 

@@ -1,7 +1,7 @@
 """Fitted maps as SQL expressions."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import expit
@@ -9,6 +9,7 @@ from scipy.special import expit
 from trueness._input.arguments import checked_word
 from trueness.errors import InputError, MissingLibraryError
 from trueness.recalibrate import _formula as formulas
+from trueness.recalibrate._saving import Fitted
 from trueness.typing import Floats
 
 Dialect: TypeAlias = Literal[
@@ -161,7 +162,9 @@ def sql_in_steps(
     )
 
 
-def query_of(formula: formulas.Map, columns: Sequence[str], table: Any, dialect: Dialect) -> str:
+def query_of(
+    formula: formulas.Map, columns: Sequence[str], table: str | Sequence[str], dialect: Dialect
+) -> str:
     """A query of the rows of a table with new columns, whose names end in _calibrated."""
     if dialect in TRANSLATED:
         return translated(query_of(formula, columns, table, "duckdb"), dialect)
@@ -181,7 +184,9 @@ def query_of(formula: formulas.Map, columns: Sequence[str], table: Any, dialect:
     return f"SELECT *, {selected} FROM {source}"
 
 
-def check_columns(column: Any, calibrator: Any, argument: str = "column") -> list[str]:
+def check_columns(
+    column: str | Iterable[str] | None, calibrator: Fitted, argument: str = "column"
+) -> list[str]:
     """The names of the score columns: those passed as `argument`, else those of `fit`."""
     n = calibrator.n_features_in_
     if column is None:

@@ -322,7 +322,7 @@ class MonotoneBand(Record):
         return f"{what}: at most {self.widest:.4f} wide (n = {self.n:,}){fits}. {self.assumptions}"
 
 
-def _check_fraction(name: str, value: Any) -> None:
+def _check_fraction(name: str, value: object) -> None:
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float | np.number)

@@ -90,7 +90,7 @@ def _in_round_numbers(rows: int) -> int:
     return -(-rows // unit) * unit
 
 
-def by_model(values: Any) -> dict[str, Any]:
+def by_model(values: object) -> dict[str, Any]:
     """What a field holds for each model; a single one has no name."""
     if isinstance(values, dict):
         return values

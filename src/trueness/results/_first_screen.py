@@ -8,6 +8,7 @@ import numpy as np
 
 from trueness.results._bins import Bands
 from trueness.results._record import Record
+from trueness.typing import Floats
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,9 @@ class Picture:
         return next((i for i in self.costliest if candidates[i]), None)
 
     @property
-    def shares(self) -> Any:
+    def shares(self) -> Floats:
         """The share of each bin in the ECE."""
-        damage = np.nan_to_num(self.bins.weight * np.abs(self.bins.gap))
+        damage: Floats = np.nan_to_num(self.bins.weight * np.abs(self.bins.gap))
         return damage / max(float(damage.sum()), 1e-300)
 
     @property

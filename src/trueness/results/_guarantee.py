@@ -125,13 +125,13 @@ class _StepCurve(Record):
     share: Floats
     """V from each jump up to the next; the last is 1."""
 
-    def at(self, epsilon: ArrayLike) -> Any:
+    def at(self, epsilon: ArrayLike) -> ArrayLike:
         """V at a tolerance: a float, or an array for an array."""
         return self._step(self.share, epsilon)
 
     __call__ = at
 
-    def _step(self, values: Floats, epsilon: ArrayLike) -> Any:
+    def _step(self, values: Floats, epsilon: ArrayLike) -> ArrayLike:
         """The value that belongs to the last jump up to a tolerance; 0 before the first."""
         try:
             x = np.asarray(epsilon, dtype=np.float64)
@@ -201,7 +201,7 @@ class ValidityRuns(_StepCurve):
     """The share of runs in which every predicted value is off by at most ε; None in the conditional
     itself."""
 
-    def error_at(self, epsilon: ArrayLike) -> Any:
+    def error_at(self, epsilon: ArrayLike) -> ArrayLike:
         """Standard error of the mean at a tolerance."""
         return self._step(self.error, epsilon)
 

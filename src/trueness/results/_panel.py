@@ -22,6 +22,9 @@ from trueness.errors import InputError
 from trueness.results._inference import Estimate, Significance
 from trueness.results._record import Record, html_cell, html_table, html_text
 
+Answer: TypeAlias = Any
+"""The `Estimate` of a measure, or the `Significance` of a test."""
+
 PanelStyle: TypeAlias = Literal["tripod"]
 
 _WIDTH = 80
@@ -142,7 +145,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
     """Whether the rows are sums that keep buckets of clusters, and `clusters` counts the
     buckets."""
 
-    def __getitem__(self, key: str) -> Any:
+    def __getitem__(self, key: str) -> Answer:
         if key not in tuple(self):
             raise KeyError(f"{key!r}; there are {', '.join(self)}")
         return (*self.estimates, *self.tests)[tuple(self).index(key)]

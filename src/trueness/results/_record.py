@@ -15,6 +15,10 @@ from trueness._text.strings import json_ready, shorten, visible, visible_lines
 from trueness.errors import InputError, MissingLibraryError
 
 FrameLibrary: TypeAlias = Literal["pandas", "polars", "pyarrow"]
+Value: TypeAlias = Any
+"""What a field of a record may hold."""
+Frame: TypeAlias = Any
+"""A frame of any library."""
 _FRAMES: tuple[FrameLibrary, ...] = ("pandas", "polars", "pyarrow")
 
 # Rows of a table, entries of an array and letters of a text that a notebook shows.
@@ -120,7 +124,7 @@ class Record:
             for values in zip(*columns.values(), strict=True)
         ]
 
-    def to_frame(self, library: FrameLibrary | None = None) -> Any:
+    def to_frame(self, library: FrameLibrary | None = None) -> Frame:
         """The :meth:`columns` as a frame.
 
         Parameters
@@ -209,7 +213,7 @@ def _one_type(values: list[Any]) -> list[Any]:
     return [None if value is None else common(value) for value in values]
 
 
-def _counts(name: str, values: Any) -> Any:
+def _counts(name: str, values: list[Any]) -> list[Any]:
     """A column as whole numbers if all are whole, and some are above 1 in size.
 
     Shares and labels are never larger.
@@ -223,7 +227,7 @@ def _counts(name: str, values: Any) -> Any:
     return values
 
 
-def _text(name: str, value: Any) -> str:
+def _text(name: str, value: object) -> str:
     """A value of the field or column `name`, for people."""
     if isinstance(value, Record):
         return value._caption()
@@ -311,7 +315,7 @@ def _is_number(text: str) -> bool:
     return text.lstrip("−+<∞ ")[:1].isdigit() or text in (MISSING, "∞", "−∞")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Value) -> Value:
     if isinstance(value, Record):
         return value._entries()
     if hasattr(value, "tolist"):
@@ -326,7 +330,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _same(first: Any, other: Any) -> bool:
+def _same(first: Value, other: Value) -> bool:
     """Equality of plain values, arrays, records and unfitted calibrators; nan equals nan."""
     if isinstance(first, np.ndarray) and isinstance(other, np.ndarray):
         return first.shape == other.shape and _same(first.tolist(), other.tolist())

@@ -1,15 +1,17 @@
 """What would mend the scores: calibrators tried on held-out rows, and the advice that follows."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from trueness._text.numbers import changed, level_percent, points, shares
+from trueness.results._bins import BinTable
 from trueness.results._inference import Interval
 from trueness.results._record import Record
+from trueness.typing import Floats
 
 PRIOR_CORRECTION = "prior correction"
 """Name of the map that is tried if a prior shift was shown."""
@@ -22,6 +24,8 @@ benchmark `gains`, 20,000 rows: 2 of 34 were advised again without them, none wi
 _SMALL_GAIN = 0.01
 _LARGE_GAIN = 0.1
 """Shares of a score: a gain below the first is called small, one above the second large."""
+
+Limits: TypeAlias = Sequence[float] | Floats
 
 AdviceKind: TypeAlias = Literal[
     "leave",
@@ -53,7 +57,7 @@ class Course(Record):
     """Upper limits of the rates."""
 
     @classmethod
-    def of(cls, bins: Any, low: Any, high: Any, least: int) -> "Course":
+    def of(cls, bins: BinTable, low: Limits, high: Limits, least: int) -> "Course":
         """The bins with at least `least` rows."""
         kept = bins.n >= least
         return cls(
@@ -314,7 +318,13 @@ class Advice(Record):
         return f"{self.phrase}{stop} {self.reason}".strip()
 
 
-def _outline(calibrator: Any) -> dict[str, Any]:
+class _Unfitted(Protocol):
+    """A calibrator, of which a record shows the parameters."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+
+
+def _outline(calibrator: _Unfitted) -> dict[str, Any]:
     """The type and the parameters of an unfitted calibrator, in which there may be others."""
     parameters = {
         name: _outline(value) if hasattr(value, "get_params") else value

@@ -1,11 +1,12 @@
 """What a verdict says of statements other than "the event has this probability"."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Protocol
 
 from trueness._text.numbers import count, p_value, percent
 from trueness.results._coverage import Coverage
+from trueness.results._inference import Significance
 from trueness.results._record import Record
 
 
@@ -107,6 +108,47 @@ def drift_in_words(kind: str, *, shift: float, slope: float, ratio: float) -> st
     return f"events {ratio:.2f} × as frequent as predicted"
 
 
+class FlaggedGroup(Protocol):
+    """What a statement reads of segments or classes that a verdict flagged."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def own(self) -> int | None: ...
+    @property
+    def worst(self) -> str: ...
+    @property
+    def share(self) -> str: ...
+    @property
+    def worst_in_words(self) -> str: ...
+
+
+class NeededRows(Protocol):
+    """What a statement reads of the power to detect a miscalibration."""
+
+    @property
+    def rows_needed(self) -> int | None: ...
+
+
+class Judged(Protocol):
+    """What a statement reads of a :class:`trueness.results.Verdict`."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def rejected(self) -> bool: ...
+    @property
+    def test(self) -> Significance | None: ...
+    @property
+    def clustered(self) -> bool: ...
+    @property
+    def flags(self) -> Sequence[FlaggedGroup]: ...
+    @property
+    def power(self) -> NeededRows | None: ...
+
+
 @dataclass(frozen=True)
 class Statement(Record):
     """What was stated in place of the probability of a label, and how it turned out."""
@@ -147,11 +189,11 @@ class Statement(Record):
         text = f"{self.words}: {self.n_input:,} rows"
         return f"{text}, {self.censored}" if self.censored else text
 
-    def headline(self, verdict: Any) -> str:
+    def headline(self, verdict: Judged) -> str:
         """The conclusion about intervals or quantiles, without a full stop."""
         return _HEADLINES[self.kind](self, verdict)
 
-    def certainty(self, verdict: Any) -> list[str]:
+    def certainty(self, verdict: Judged) -> list[str]:
         """How certain the conclusion about intervals or quantiles is."""
         parts = []
         test = verdict.test
@@ -177,7 +219,7 @@ class Statement(Record):
         return ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items())
 
 
-def _intervals_in_words(statement: Statement, v: Any) -> str:
+def _intervals_in_words(statement: Statement, v: Judged) -> str:
     coverage = statement.coverage
     assert coverage is not None
     covers = f"The {statement.words} cover {coverage.covers}"
@@ -203,7 +245,7 @@ def _intervals_in_words(statement: Statement, v: Any) -> str:
     )
 
 
-def _quantiles_in_words(statement: Statement, v: Any) -> str:
+def _quantiles_in_words(statement: Statement, v: Judged) -> str:
     worst = _worst_segment(v)
     above_all = f", above all for {worst}" if worst else ""
     if v.code in ("miscalibrated", "nearly-calibrated") and v.rejected:
@@ -230,17 +272,17 @@ def _are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def _worst_segment(v: Any) -> str:
+def _worst_segment(v: Judged) -> str:
     """The segment that differs most from all rows; empty if none does."""
     segments = [flags for flags in v.flags if flags.kind == "segment" and flags.own != 0]
     return segments[0].worst if segments else ""
 
 
-def _worst_in_words(v: Any) -> str:
+def _worst_in_words(v: Judged) -> str:
     return " and ".join(f"not in {flags.share}: {flags.worst_in_words}" for flags in v.flags)
 
 
-_HEADLINES: Mapping[str, Callable[[Statement, Any], str]] = {
+_HEADLINES: Mapping[str, Callable[[Statement, Judged], str]] = {
     "interval": _intervals_in_words,
     "quantiles": _quantiles_in_words,
 }

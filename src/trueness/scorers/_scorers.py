@@ -10,7 +10,7 @@ from trueness._input.sample import read_sample
 from trueness._keywords import suggests_keywords
 from trueness.errors import InputError
 from trueness.infer._catalogue import MEASURES
-from trueness.typing import ArrayLike
+from trueness.typing import ArrayLike, Classifier
 
 
 @suggests_keywords
@@ -42,7 +42,7 @@ class Scorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
 
     def score(
         self,
-        estimator: Any,
+        estimator: Classifier,
         X: ArrayLike,
         y_true: ArrayLike,
         sample_weight: ArrayLike | None = None,
@@ -72,7 +72,7 @@ class Scorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
 
 
 def scorer(
-    measure: Callable[..., float], *, greater_is_better: bool = False, **options: Any
+    measure: Callable[..., float], *, greater_is_better: bool = False, **options: object
 ) -> Scorer:
     """A scorer of any measure.
 

@@ -244,7 +244,7 @@ class _Checked:
         return repr(self.inner) if is_dataclass(self.inner) else "a function as truth"
 
 
-def _as_distortion(distortion: Any) -> Distortion:
+def _as_distortion(distortion: object) -> Distortion:
     """The distortion, checked to stay within [0, 1]; the identity for None."""
     if distortion is None:
         return _Identity()

@@ -1,7 +1,7 @@
 """Multiclass outcomes with Dirichlet scores, distortions and any prevalence."""
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -243,7 +243,7 @@ def _positive(values: ArrayLike, name: str) -> Floats:
     return array
 
 
-def _as_confusion(distortion: Any, classes: int) -> Confusion | None:
+def _as_confusion(distortion: object, classes: int) -> Confusion | None:
     """A distortion checked for this number of classes; None for one that does nothing."""
     if distortion is None or distortion == Temperature(1.0) or distortion == LabelNoise(0.0):
         return None

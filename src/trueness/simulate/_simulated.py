@@ -331,7 +331,7 @@ def pool_scores(z: Floats, t: Floats, w: Floats) -> tuple[Ints, Floats, Floats]:
 MOST_ENTRIES = 10**8
 
 
-def check_rows(n: Any, most: int = MOST_ENTRIES) -> int:
+def check_rows(n: object, most: int = MOST_ENTRIES) -> int:
     """A number of rows that can be drawn at once."""
     return checked_whole(
         n, "n", most, "Draw several samples with seeds of their own; their tallies add."
