@@ -1,17 +1,11 @@
-"""``trueness answers``, and the answers of several models side by side for ``trueness compare``."""
-
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+"""``trueness answers``."""
 
 import click
 
 import trueness.cli._options as opt
-from trueness.cli._columns import Choice, Model, Request, paired
-from trueness.cli._dataset import Rows, read_logs
 from trueness.cli._printing import check_table_file, check_writable, note, write
-from trueness.errors import InputError
+from trueness.cli._reading import read_logs
+from trueness.sources._request import Request
 
 _SUFFIXES = (".parquet", ".arrow", ".csv", ".jsonl")
 
@@ -20,8 +14,9 @@ _SUFFIXES = (".parquet", ".arrow", ".csv", ".jsonl")
 @click.argument("files", nargs=-1, metavar="LOG...")
 @opt.logs
 @opt.text("--by", "A further field to keep, such as metadata.topic. Repeatable.", multiple=True)
+@opt.request
 @opt.file_output
-def answers(files: tuple[str, ...], output: str | None, **options: Any) -> None:
+def answers(request: Request, output: str | None) -> None:
     """Write the answers in logs of evaluation harnesses as one table.
 
     Logs of evaluation harnesses and other tools, batches of requests, or any JSON whose fields are
@@ -39,147 +34,10 @@ def answers(files: tuple[str, ...], output: str | None, **options: Any) -> None:
     from trueness.sources._files import expand_paths
 
     output, suffix = check_table_file(output, _SUFFIXES)
-    names = expand_paths(files)
+    names = expand_paths(request.files)
     check_writable(output, *names)
-    table = read_logs(Request.pop_from({**options, "files": files}), names)
+    table = read_logs(request, names)
     write(output, lambda file: table.save(file, suffix))
     note(
         table.note, f"the answers are in {output}; `--cluster question --by source` respects both."
     )
-
-
-def paired_rows(request: Request, *, only_first_needs_confidence: bool = False) -> Rows:
-    """The answers of each model to the same questions and epochs, each with its own labels.
-
-    If only the first model needs confidences, those of the others are not read.
-    """
-    import numpy as np
-
-    from trueness.sources._eval_log import objects
-    from trueness.sources._files import expand_paths
-    from trueness.sources._numpy import Arrays
-
-    files = expand_paths(request.files)
-    if only_first_needs_confidence:
-        tables = _tables_of_route(request, files)
-    else:
-        tables = [read_logs(request, [name], "input") for name in files]
-    note(*(table.note for table in tables))
-    logs = [_answers(table) for table in tables]
-    models = _models(tables, logs)
-    names = dict.fromkeys(models)
-    spelled = " and ".join(map(repr, names))
-    if len(names) < 2:
-        raise InputError(
-            "FILE", "must be logs of two models or more to compare", f"got {spelled or 'none'}"
-        )
-    answers = []
-    keys = []
-    for table, log in zip(tables, logs, strict=True):
-        answers += log
-        keys += _questions(log, table.name, has_ids=request.id_field is not None)
-    places = paired(models, keys, "question and epoch")
-    by_model = {name: [answers[i] for i in place] for name, place in places.items()}
-    for pair in zip(*by_model.values(), strict=True):
-        # Ids may be numbers of rows, which another data set has too.
-        if len({str(answer["input"]) for answer in pair}) > 1:
-            raise InputError(
-                "", f"{spelled} must have the same questions", f"{pair[0]['question']!r} differs"
-            )
-    first = next(iter(by_model.values()))
-    arrays = {}
-    for column in first[0]:
-        if not column.startswith(("label", "confidence", "option_", "input")):
-            arrays[column] = objects(answer[column] for answer in first)
-    for name, model_answers in by_model.items():
-        for column in ("label", "confidence"):
-            arrays[f"{column} {name}"] = np.array([answer[column] for answer in model_answers])
-        sources = sorted({str(answer["source"]) for answer in model_answers} - {""})
-        if sources:
-            note(f"{name}: confidence from {'; '.join(sources)}.")
-    source = Arrays(" and ".join(table.name for table in tables), arrays)
-    columns = list[Model]()
-    for name in names:
-        scores: tuple[str, ...] = (f"confidence {name}",)
-        if only_first_needs_confidence and columns:
-            scores = ()
-        columns.append(Model(name, scores, label=f"label {name}"))
-    choice = Choice(
-        label=str(columns[0].label),
-        models=tuple(columns),
-        weight=None,
-        by=request.by,
-        cluster=request.cluster or "question",
-    )
-    read = source.read(list(choice.labels), choice.numbers, choice.groups)
-    rows = Rows(read, choice, source, replace(request, files=()))
-    return rows.validate(alike=not only_first_needs_confidence)
-
-
-def _tables_of_route(request: Request, files: Sequence[str]) -> list[Any]:
-    """The answers in each file; those of models other than the first file's need no confidence."""
-    tables = [read_logs(request, files[:1], "input")]
-    for name in files[1:]:
-        tables.append(read_logs(request, [name], "input", needs_confidence=False))
-    is_named = _are_named_by_model(tables)
-
-    def models_of(table: Any) -> set[str]:
-        return set(table.answers.model.tolist()) if is_named else {Path(table.name).stem}
-
-    cheap = models_of(tables[0])
-    for i, name in enumerate(files[1:], start=1):
-        if cheap & models_of(tables[i]):
-            tables[i] = read_logs(request, [name], "input")
-    return tables
-
-
-def _answers(table: Any) -> list[dict[str, Any]]:
-    """The answers in a log, each by the names of its columns."""
-    columns = [table.array(name) for name in table.names]
-    return [dict(zip(table.names, values, strict=True)) for values in zip(*columns, strict=True)]
-
-
-def _models(tables: Sequence[Any], logs: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
-    """The model of each answer: the file's name unless logs name several."""
-    is_named = _are_named_by_model(tables)
-    models = list[str]()
-    for table, log in zip(tables, logs, strict=True):
-        stem = Path(table.name).stem
-        models += [answer["model"] if is_named else stem for answer in log]
-    return models
-
-
-def _are_named_by_model(tables: Sequence[Any]) -> bool:
-    """Whether the model that a log names tells answers apart; else the name of the file does."""
-    models_by_log = [set(table.answers.model.tolist()) for table in tables]
-    return len(set.union(*models_by_log)) > 1 and all(models_by_log)
-
-
-def _questions(
-    answers: Sequence[Mapping[str, Any]], file: str, *, has_ids: bool
-) -> list[tuple[str, str, int]]:
-    """Task, question and epoch of each answer, as other logs have them.
-
-    Where the log names no task, it is called by its file, which other logs are not. Then the ids of
-    questions alone pair them, but not the numbers of rows.
-    """
-    from trueness.sources._files import files_below
-
-    files = files_below(file) if Path(file).is_dir() else (file,)
-    stems = {Path(name).stem for name in files}
-    as_stored = []
-    without_file = []
-    for answer in answers:
-        task = answer["task"]
-        question = answer["question"]
-        epoch = answer["epoch"]
-        as_stored.append((task, question, epoch))
-        if task in stems:
-            without_file.append(("", question.removeprefix(f"{task}/"), epoch))
-        else:
-            without_file.append((task, question, epoch))
-    row_numbers = {str(i) for i in range(len(answers))}
-    is_numbered = all(question in row_numbers for _, question, _ in without_file)
-    if is_numbered and not has_ids:
-        return as_stored
-    return without_file

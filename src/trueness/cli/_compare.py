@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import trueness as tn
 import trueness.cli._options as opt
@@ -15,19 +16,22 @@ from trueness._text.numbers import (
     rule_in_words,
 )
 from trueness._text.table import Cell, Column, Kind, Table, written
-from trueness.cli._answers import paired_rows
-from trueness.cli._columns import Group, Request, group_columns
-from trueness.cli._dataset import Rows, read_rows, uses_logs
 from trueness.cli._printing import (
     LIMITS,
     Output,
     Target,
+    group_columns,
     interval_cell,
     limits_notes,
     warning,
     with_limits,
 )
+from trueness.cli._reading import about, note_importance, paired_rows, read_rows
 from trueness.errors import InputError
+from trueness.sources._request import Group, Request
+
+if TYPE_CHECKING:
+    from trueness.sources._data_set import DataSet
 
 
 @opt.command("compare")
@@ -51,7 +55,7 @@ from trueness.errors import InputError
 @opt.count("--resamples", "Number of bootstrap samples.", 999)
 @opt.seed()
 @opt.output()
-def compare(**options: Any) -> None:
+def compare(request: Request, target: Target, **options: Any) -> None:
     """Compare two or more models on the same rows, pair by pair.
 
     The models err on the same rows, so the interval of a difference is far narrower than the
@@ -70,7 +74,8 @@ def compare(**options: Any) -> None:
 
     Exit code 0: compared, whatever the result. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    target = Target.pop_from(options)
+    from trueness.sources._logs import uses_logs
+
     bins = opt.bin_rule(options["bins"])
     settings = {
         "measure": options["measure"].replace("-", "_"),
@@ -85,17 +90,16 @@ def compare(**options: Any) -> None:
         estimated = {"level": options["level"], "seed": options["seed"]}
         if bins is not None:
             estimated["bins"] = bins
-    request = Request.pop_from(options)
     if request.files and uses_logs(request):
         rows = paired_rows(request)
     else:
         rows = read_rows(request, compared=True)
-    if len(rows.choice.models) < 2:
+    if len(rows.models) < 2:
         demand = "must name two models or more to compare"
-        got = f"got {rows.choice.models[0].name!r} alone"
+        got = f"got {rows.models[0].name!r} alone"
         raise InputError("--prob", demand, got)
-    rows.note_importance()
-    results = [_compared(part, group, settings, estimated) for group, part in rows.groups()]
+    note_importance(rows)
+    results = [_compared(part, settings, estimated) for part in rows.groups()]
     target.deliver(_output(rows, results))
 
 
@@ -113,37 +117,29 @@ class _Compared(NamedTuple):
 
 
 def _compared(
-    part: Rows, group: Group, settings: dict[str, Any], estimated: dict[str, Any] | None
+    part: "DataSet", settings: dict[str, Any], estimated: dict[str, Any] | None
 ) -> _Compared:
     """The comparison and, with options in `estimated`, each model's measure with its limits."""
-    with (
-        part.about(*part.choice.models, group=group) as warned,
-        progress_bar("Resampling rows") as report,
-    ):
-        scores, shared = part.model_scores()
-        labels = part.own_labels()
-        result = tn.compare(
-            labels, scores, cluster=part.cluster, progress=report, **settings, **shared.rows
-        )
-    warning(*warned, about=str(group))
+    with about(part) as warned, progress_bar("Resampling rows") as report:
+        result = part.ask(tn.compare, cluster=part.cluster, progress=report, **settings)
+    warning(*warned, about=str(part.group))
     if estimated is None:
-        return _Compared(group, result, {})
-    options = {**estimated, "cluster": part.cluster, **shared.rows}
+        return _Compared(part.group, result, {})
     estimates = {}
-    with part.about(*part.choice.models, group=group):  # the comparison has given its warnings
-        for name, p in scores.items():
-            y = labels[name] if isinstance(labels, dict) else labels
-            estimates[name] = tn.estimate(settings["measure"], y, p, **options)
-    return _Compared(group, result, estimates)
+    with about(part):  # the comparison has given its warnings
+        for rows in part.by_model():
+            estimate = partial(tn.estimate, settings["measure"])
+            estimates[rows.model.name] = rows.ask(estimate, cluster=rows.cluster, **estimated)
+    return _Compared(part.group, result, estimates)
 
 
-def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
+def _output(rows: "DataSet", results: Sequence[_Compared]) -> Output:
     first = results[0].comparison
     level = level_percent(first.level)
     several = len(first.pairs) > 1
     difference = "difference of squares" if first.measure == "squared_ece" else "difference"
     columns = [
-        *group_columns(rows.choice.by),
+        *group_columns(rows.request.by),
         Column("first", "first", "name"),
         Column("second", "second", "name"),
         Column("difference", difference, "fraction"),
@@ -167,10 +163,10 @@ def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
                 line[key] = compared.comparison.estimates[name]
                 line |= compared.limits_of(key, name)
             lines.append(line)
-    number = "" if rows.choice.by else f", {first.n:,} rows"
+    number = "" if rows.request.by else f", {first.n:,} rows"
     bins = f", {rule_in_words(first.bins)}" if first.bins else ""
     notes = [
-        f"{rows.choice.in_words(rows.source)}{number}.",
+        f"{rows.sentence.removesuffix('.')}{number}.",
         f"{first.measure} ({first.method}{bins}). {first.multiplicity} {first.assumptions}",
     ]
     estimates = [estimate for compared in results for estimate in compared.estimates.values()]
@@ -184,14 +180,14 @@ def _output(rows: Rows, results: Sequence[_Compared]) -> Output:
     )
 
 
-def _models_table(rows: Rows, results: Sequence[_Compared]) -> Table:
+def _models_table(rows: "DataSet", results: Sequence[_Compared]) -> Table:
     first = results[0].comparison
     kind: Kind = "percent" if first.measure == "tce" else "fraction"
     values = [value for result in results for value in result.comparison.estimates.values()]
     decimals = common_decimals(values)
     is_squared = first.measure == "squared_ece"
     columns = [
-        *group_columns(rows.choice.by),
+        *group_columns(rows.request.by),
         Column("model", "model", "name"),
         Column("value", "typical error" if is_squared else first.measure, "number"),
         Column("interval", f"{level_percent(first.level)} interval", "number"),

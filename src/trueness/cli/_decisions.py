@@ -3,11 +3,12 @@
 import hashlib
 import math
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -16,32 +17,38 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.table import Column, Table
-from trueness.cli._columns import Group, Model, Request, group_columns, model_column, model_if
-from trueness.cli._dataset import (
-    Arguments,
-    Dataset,
-    Rows,
-    as_numbers,
-    open_dataset,
-    read_rows,
-)
 from trueness.cli._printing import (
     VALUE_AND_LIMITS,
     Output,
     Target,
     data_columns,
+    group_columns,
+    model_column,
+    model_if,
     note,
     reword_messages,
     warning,
     wording,
 )
+from trueness.cli._reading import (
+    about,
+    ask_each,
+    note_importance,
+    open_data,
+    read,
+    read_rows,
+    warn_of_dropped,
+)
 from trueness.cli._receipt import receipt_of, write_receipt
 from trueness.cli._tally import ModelSums, file_names, own_bins, read_total, stream_sums
 from trueness.errors import InputError
+from trueness.sources._columns import as_numbers
+from trueness.sources._request import Group, Request
 
 if TYPE_CHECKING:
     from trueness._tally.evidence import Evidence
     from trueness.results import Finding, Gate
+    from trueness.sources._data_set import DataSet
 
 _BOUNDS = ("max_ece", "max_l2", "oe_within")
 _TOP = (
@@ -101,13 +108,46 @@ _criteria = opt.combine(
 _SAID_BY_POLICY = (*_BOUNDS, "require", "level", "seed", "by", "groups")
 
 
+class Criteria(NamedTuple):
+    """What is allowed, and how it is judged: the options of a gate."""
+
+    max_ece: float | None
+    max_l2: float | None
+    oe_within: float | None
+    require: bool
+    bins: str | None
+    level: float
+    seed: int
+    groups: bool
+    policy: dict[str, Any] | None
+    """The content of the policy, not its file."""
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _BOUNDS}
+
+    @property
+    def rule(self) -> Any:
+        """The bins of the ECE; one bound at least must be given, unless a policy has them."""
+        if self.policy is None:
+            if all(bound is None for bound in self.bounds.values()):
+                raise click.UsageError(
+                    "Give at least one bound: --max-ece, --max-l2 or --oe-within."
+                )
+            if self.bins is not None and self.max_ece is None:
+                raise click.UsageError("--bins needs --max-ece.")
+        return opt.bin_rule(self.bins or "10")
+
+
 @opt.command("gate")
 @opt.data(label="own", events=True)
 @opt.cluster
 @_criteria
 @opt.stream
 @opt.output()
-def gate(**options: Any) -> None:
+def gate(
+    request: Request, target: Target, *, stream: bool | None, receipt: str | None, **options: Any
+) -> None:
     """Fail, with exit code 1, if a calibration error is too large.
 
     Each bound is compared with confidence limits, not with the estimate, which varies by chance.
@@ -123,49 +163,39 @@ def gate(**options: Any) -> None:
     Exit code 0: passed. 1: failed. 3: these rows cannot decide, or do not show what --require
     demands. 2: the options or the data are wrong, or there is nothing to judge.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    target = Target.pop_from(options)
-    _finish(judged(_with_policy(options)), target, options["receipt"])
+    criteria = Criteria(**_with_policy(options))
+    if receipt is not None:
+        stream = False
+    _finish(judge(request, criteria, stream), target, criteria, receipt)
 
 
-def judged(options: dict[str, Any]) -> "Judged":
-    """What the gate finds in rows; `options` are those of the command, with a policy as a dict."""
-    options = dict(options)
-    plain = plain_options(options)
-    if options.pop("groups"):
+def judge(request: Request, criteria: Criteria, stream: bool | None = False) -> "Judged":
+    """What the gate finds in rows."""
+    if criteria.groups:
         raise click.UsageError("--groups is for .tally files; for rows, use --by.")
-    stream = options.pop("stream")
-    receipt = options.pop("receipt")
-    policy = options.pop("policy")
-    rule = _checked_rule(options, policy)
-    request = Request.pop_from(options)
-    if policy is not None:
-        return _by_policy(request, policy, rule, plain)
-    with open_dataset(request) as data:
-        digest = ""
-        if receipt is None and data.streamed(stream):
-            ece_rule = None if options["max_ece"] is None else rule
+    rule = criteria.rule
+    if criteria.policy is not None:
+        return _by_policy(request, criteria.policy, rule)
+    with open_data(request) as data:
+        if data.request.reads_pieces(stream, data.origin.size):
+            ece_rule = None if criteria.max_ece is None else rule
             subjects = _from_stream(data, ece_rule, requested=stream is not None)
+            digest: Callable[[], str] = str
         else:
-            rows = data.rows().validate()
-            if receipt is not None:
-                digest = digest_of(rows)
+            rows = read(data).validate()
+            digest = partial(digest_of, rows)
             subjects = _from_rows(rows)
-        return _judged(
-            list(subjects),
-            rule,
-            options,
-            source=data.choice.about(data.source.name),
-            notes=[f"{data.choice.in_words(data.source.name)}."],
-            digest=digest,
-            plain=plain,
-        )
+        gate = _judged(list(subjects), criteria, rule)
+    return gate._replace(source=data.entry, notes=[data.sentence, *gate.notes], digest=digest)
 
 
 @opt.command("gate")
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
 @_criteria
 @opt.output()
-def gate_of_sums(**options: Any) -> None:
+def gate_of_sums(
+    files: tuple[str, ...], target: Target, *, receipt: str | None, **options: Any
+) -> None:
     """Fail, with exit code 1, if a calibration error of the rows in .tally files is too large.
 
     Sums of bins give the ECE in these bins, and observed/expected; the typical error needs a
@@ -174,30 +204,36 @@ def gate_of_sums(**options: Any) -> None:
     \b
       trueness gate monday.tally tuesday.tally --max-ece 0.03
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    target = Target.pop_from(options)
-    _finish(judged_sums(_with_policy(options), target.path), target, options["receipt"])
+    criteria = Criteria(**_with_policy(options))
+    _finish(judge_sums(files, criteria, target.path), target, criteria, receipt)
 
 
-def judged_sums(options: dict[str, Any], path: str | None = None) -> "Judged":
+def judge_sums(files: Sequence[str], criteria: Criteria, path: str | None = None) -> "Judged":
     """What the gate finds in stored sums."""
-    plain = plain_options(options)
-    policy = options["policy"]
-    rule = _checked_rule(options, policy)
-    sums, total = read_total(options["files"], path)
-    rule = rule if options["bins"] else own_bins(total)
+    rule = criteria.rule
+    sums, total = read_total(files, path)
+    if not criteria.bins:
+        rule = own_bins(total)
     labels, scores = (total.about.get(key) for key in ("label", "prob"))
     notes = [f"{file_names(sums)}: {total.n:,} rows; labels {labels!r}, scores {scores!r}."]
-    if total.bins == "sketch" and options["max_l2"] is not None:
+    if total.bins == "sketch" and criteria.max_l2 is not None:
         notes.append("The typical error of a sketch takes all rows of a cell at their mean score.")
-    source = {"sources": list(sums), **total.about, "by": total.by}
     # The models and sources of logs are not pooled.
-    in_groups = options["groups"] or total.by == "origin"
-    subjects = list(_from_sums(total, in_groups=in_groups))
-    digest = hashlib.sha256(total.total.to_bytes()).hexdigest()
-    if policy is None:
-        return _judged(
-            subjects, rule, options, source=source, notes=notes, digest=digest, plain=plain
-        )
+    subjects = list(_from_sums(total, in_groups=criteria.groups or total.by == "origin"))
+    if criteria.policy is None:
+        gate = _judged(subjects, criteria, rule)
+    else:
+        gate = Judged(_by_policy_of_sums(subjects, criteria.policy, rule, file_names(sums)))
+    return gate._replace(
+        source={"sources": list(sums), **total.about, "by": total.by},
+        notes=[*notes, *gate.notes],
+        digest=lambda: hashlib.sha256(total.total.to_bytes()).hexdigest(),
+    )
+
+
+def _by_policy_of_sums(
+    subjects: "Sequence[Subject]", policy: dict[str, Any], rule: Any, files: str
+) -> "Gate":
     from trueness.infer.decision._gate import judge_by_policy
     from trueness.infer.decision._policy import Policy
 
@@ -205,26 +241,24 @@ def judged_sums(options: dict[str, Any], path: str | None = None) -> "Judged":
     checked = Policy.of(policy)
     if checked.needs_columns:
         demand = "needs rows for 'by', 'columns' and 'baseline'"
-        raise InputError("--policy", demand, f"{file_names(sums)} holds sums")
+        raise InputError("--policy", demand, f"{files} holds sums")
     with reword_messages(wording()) as warned:
         gate = judge_by_policy(checked, evidence, bins=rule)
     warning(*warned)
-    return Judged(gate, {}, source, notes, {"policy": policy}, digest, plain)
+    return gate
 
 
 class Judged(NamedTuple):
     """A gate, and what is printed and kept of it."""
 
     gate: "Gate"
-    groups: dict[tuple[str, str], Group]
+    groups: Mapping[tuple[str, str], Group] = MappingProxyType({})
     """The group of each finding, by its name and model."""
-    source: dict[str, Any]
+    source: Mapping[str, Any] = MappingProxyType({})
     """The data, as JSON describes them."""
-    notes: list[str]
-    bounds: dict[str, Any]
-    digest: str
-    options: dict[str, Any]
-    """The options of the command, as a receipt keeps them."""
+    notes: Sequence[str] = ()
+    digest: Callable[[], str] = str
+    """The digest of what was judged, for a receipt; empty if it was read in pieces."""
     model: str = ""
     """The name of a model that findings leave out."""
 
@@ -236,12 +270,13 @@ class Subject(NamedTuple):
     context: Callable[[], AbstractContextManager[list[str]]]
 
 
-def plain_options(options: dict[str, Any]) -> dict[str, Any]:
-    """The options as JSON keeps them, without those that say where the answer goes."""
-    plain = {name: list(v) if isinstance(v, tuple) else v for name, v in options.items()}
-    plain.pop("receipt", None)
-    plain.pop("stream", None)
-    return plain
+def asked_of(options: Mapping[str, Any], criteria: Criteria) -> dict[str, Any]:
+    """The options of a command as a receipt keeps them, without those of its output."""
+    kept = {}
+    for name, value in options.items():
+        if name not in ("form", "output", "receipt", "stream"):
+            kept[name] = list(value) if isinstance(value, tuple) else value
+    return kept | {"policy": criteria.policy}
 
 
 def _with_policy(options: dict[str, Any]) -> dict[str, Any]:
@@ -255,7 +290,7 @@ def _with_policy(options: dict[str, Any]) -> dict[str, Any]:
     if path is None:
         return options
     for name in _SAID_BY_POLICY:
-        if name in options and opt.is_typed(name):
+        if opt.is_typed(name):
             demand = "must not be given beside `--policy`, which says it"
             raise InputError(f"--{name.replace('_', '-')}", demand)
     with reword_messages(wording(options={"policy": "--policy"})):
@@ -272,9 +307,7 @@ def _has_section() -> bool:
     return "gate" in table.get("tool", {}).get("trueness", {})
 
 
-def _by_policy(
-    request: Request, policy: dict[str, Any], rule: Any, plain: dict[str, Any]
-) -> Judged:
+def _by_policy(request: Request, policy: dict[str, Any], rule: Any) -> Judged:
     """Judge rows by a policy, with the columns that it names."""
     columns = tuple(dict.fromkeys((*policy.get("by", ()), *policy.get("columns", ()))))
     baseline = policy.get("baseline")
@@ -283,38 +316,35 @@ def _by_policy(
     if baseline is not None and baseline not in request.probs:
         request = replace(request, probs=(*request.probs, baseline))
     rows = read_rows(replace(request, by=columns), gaps=True)
-    if rows.choice.long or rows.choice.models[0].label is not None:
+    if rows.request.model_column is not None or rows.models[0].label is not None:
         raise InputError("--policy", "needs one column of labels for all models")
-    frame: dict[str, Any] = {name: as_numbers(rows.columns.groups[name]) for name in columns}
-    whole = replace(rows, choice=replace(rows.choice, by=()))
-    models, first = whole.model_scores()
+    frame: dict[str, Any] = {name: as_numbers(column) for name, column in rows.by.items()}
+    whole = rows.whole()
+    models = whole.scores
     if baseline is not None:
         frame[baseline] = models.pop(baseline)
     only = next(iter(models)) if len(models) == 1 else ""  # sentences need not name it
-    with whole.about(*rows.choice.models) as warned:
+    with about(whole) as warned:
         gate = tn.gate(
-            first.y_true,
+            rows.y_true,
             models[only] if only else models,
             policy=policy,
             data=frame or None,
             bins=rule,
             cluster=whole.cluster,
-            **first.rows,
+            **whole.options,
         )
     warning(*warned)
     return Judged(
         gate,
-        {},
         source=rows.entry,
         notes=[rows.sentence],
-        bounds={"policy": policy},
-        digest=digest_of(rows),
-        options=plain,
+        digest=partial(digest_of, rows),
         model=only,
     )
 
 
-def digest_of(rows: Rows) -> str:
+def digest_of(rows: "DataSet") -> str:
     """The digest of the rows that were judged: labels, scores, weights, clusters and groups."""
     from trueness._input.digest import rows_digest
 
@@ -322,37 +352,26 @@ def digest_of(rows: Rows) -> str:
     return rows_digest({**columns.groups, **columns.numbers, **columns.labels})
 
 
-def _checked_rule(options: dict[str, Any], policy: dict[str, Any] | None) -> Any:
-    """The bins of the ECE; one option at least must be a bound, unless a policy has them."""
-    if policy is not None:
-        return opt.bin_rule(options["bins"] or "10")
-    if all(options[name] is None for name in _BOUNDS):
-        raise click.UsageError("Give at least one bound: --max-ece, --max-l2 or --oe-within.")
-    if options["bins"] is not None and options["max_ece"] is None:
-        raise click.UsageError("--bins needs --max-ece.")
-    return opt.bin_rule(options["bins"] or "10")
-
-
-def _from_rows(rows: Rows) -> Iterator[Subject]:
+def _from_rows(rows: "DataSet") -> Iterator[Subject]:
     from trueness._tally import reading
 
-    rows.warn_of_dropped()
-    rows.note_importance()
+    warn_of_dropped(rows)
+    note_importance(rows)
 
-    def ask(model: Arguments, part: Rows) -> "tuple[Rows, Evidence]":
-        return part, reading.read_rows(
-            model.y_true, model.y_prob, model.rows, kind="confidence", cluster=part.cluster
+    def ask(part: "DataSet") -> "Evidence":
+        return reading.read_rows(
+            part.y_true, part.y_prob, part.options, kind="confidence", cluster=part.cluster
         )
 
     first = None
-    for group, model, (part, data) in rows.each("Reading the groups", ask):
-        first = first or group
-        if data.note and group == first:
-            note(f"{model.name}: {data.note}")
-        yield Subject(group, model.name, data, partial(part.about, model, group=group))
+    for part, data in ask_each(rows, "Reading the groups", ask):
+        first = first or part.group
+        if data.note and part.group == first:
+            note(f"{part.model.name}: {data.note}")
+        yield Subject(part.group, part.model.name, data, partial(about, part))
 
 
-def _from_stream(data: Dataset, rule: Any, *, requested: bool) -> Iterator[Subject]:
+def _from_stream(data: "DataSet", rule: Any, *, requested: bool) -> Iterator[Subject]:
     """The sums of each model, or those of fine bins if there are too many distinct scores."""
     from trueness._tally.sums_of_rows import Sums
 
@@ -361,11 +380,12 @@ def _from_stream(data: Dataset, rule: Any, *, requested: bool) -> Iterator[Subje
         "`--no-stream` keeps them apart."
     )
     total = stream_sums(data, _tally, _fine_bins(rule), lost, requested=requested)
-    for model in data.choice.models:
-        sums = total[model.name]
+    for part in data.by_model():
+        name = part.model.name
+        sums = total[name]
         (tally,) = sums.parts.values()
-        warning(*sums.warnings, about=model.name)
-        yield Subject(Group(), model.name, Sums.read(tally), partial(data.about, model))
+        warning(*sums.warnings, about=name)
+        yield Subject(Group(), name, Sums.read(tally), partial(about, part))
 
 
 def _fine_bins(rule: Any) -> Any:
@@ -381,14 +401,13 @@ def _fine_bins(rule: Any) -> Any:
     return tn.Edges(np.union1d(lattice.fixed_edges, edges).tolist())
 
 
-def _tally(rows: Rows, model: Model) -> ModelSums:
+def _tally(part: "DataSet") -> ModelSums:
     from trueness._tally.tally import binary_of_two_classes
 
-    arguments = rows.arguments(model)
-    if rows.is_matrix(model) and arguments.y_prob.shape[1] > 2:
-        arguments.rows["kind"] = "confidence"
-    tally = tn.tally(arguments.y_true, arguments.y_prob, **arguments.rows)
-    return ModelSums({"one": binary_of_two_classes(tally)}, arguments.remark)
+    is_multiclass = part.is_matrix() and part.y_prob.shape[1] > 2
+    options: Any = {"kind": "confidence"} if is_multiclass else {}
+    tally = part.ask(tn.tally, **options)
+    return ModelSums({"one": binary_of_two_classes(tally)}, part.order.remark)
 
 
 def _from_sums(total: "tn.Accumulator", *, in_groups: bool) -> Iterator[Subject]:
@@ -417,16 +436,7 @@ def _from_sums(total: "tn.Accumulator", *, in_groups: bool) -> Iterator[Subject]
             yield Subject(group, name, evidence, partial(reword_messages, wording()))
 
 
-def _judged(
-    subjects: Sequence[Subject],
-    rule: Any,
-    options: dict[str, Any],
-    *,
-    source: dict[str, Any],
-    notes: list[str],
-    digest: str,
-    plain: dict[str, Any],
-) -> Judged:
+def _judged(subjects: Sequence[Subject], criteria: Criteria, rule: Any) -> Judged:
     """Judge as the library does."""
     from trueness.infer.decision._gate import checked_bounds, gate_of
 
@@ -439,23 +449,21 @@ def _judged(
             yield
         warning(*warned, about=named[names].group.name(names[1]))
 
-    bounds = {name: options[name] for name in _BOUNDS}
     with progress_bar("Judging"):
         gate = gate_of(
             {names: subject.data for names, subject in named.items()},
-            checked_bounds(**bounds, bins=rule),
+            checked_bounds(**criteria.bounds, bins=rule),
             about=warn_of,
-            require=options["require"],
-            level=options["level"],
-            seed=options["seed"],
+            require=criteria.require,
+            level=criteria.level,
+            seed=criteria.seed,
         )
-    if any(subject.data.view == "confidence" for subject in subjects):
-        notes = [*notes, _TOP]
+    is_top = any(subject.data.view == "confidence" for subject in subjects)
     groups = {names: subject.group for names, subject in named.items()}
-    return Judged(gate, groups, source, notes, bounds, digest, plain)
+    return Judged(gate, groups, notes=[_TOP] if is_top else [])
 
 
-def output_of(judged: Judged) -> Output:
+def output_of(judged: Judged, criteria: Criteria) -> Output:
     """The table and the JSON of a gate."""
     gate = judged.gate
     by = group_columns(group.by for group in judged.groups.values())
@@ -480,8 +488,9 @@ def output_of(judged: Judged) -> Output:
         line = _line(finding, _group_of(judged, finding))
         lines.append(line | {"model": finding.model or judged.model})
     table = Table(columns, lines)
+    policy = criteria.policy
     summary = {
-        **judged.bounds,
+        **(criteria.bounds if policy is None else {"policy": policy}),
         "require": gate.require,
         "level": gate.level,
         "passed": gate.passed,
@@ -499,11 +508,12 @@ def _group_of(judged: Judged, finding: "Finding") -> Group:
     return Group("group", finding.group)
 
 
-def _finish(judged: Judged, target: Target, receipt: str | None) -> None:
+def _finish(judged: Judged, target: Target, criteria: Criteria, receipt: str | None) -> None:
     """Print a gate, keep its receipt, and exit by its outcome."""
-    output = output_of(judged)
+    output = output_of(judged, criteria)
     if receipt is not None:
-        write_receipt(receipt, receipt_of(judged.gate, judged.options, judged.digest, output))
+        asked = asked_of(click.get_current_context().params, criteria)
+        write_receipt(receipt, receipt_of(judged.gate, asked, judged.digest(), output))
     target.deliver(output)
     code = EXIT_CODES[judged.gate.outcome]
     if code:
@@ -581,7 +591,7 @@ def _line(finding: "Finding", group: Group) -> dict[str, Any]:
 @opt.level(0.95, "Confidence level of all limits and certificates.")
 @opt.seed()
 @opt.output()
-def decide(**options: Any) -> None:
+def decide(request: Request, target: Target, **options: Any) -> None:
     """From probabilities to the action they justify.
 
     With costs: the threshold that they imply, what decisions by it cost, and what miscalibration
@@ -597,28 +607,24 @@ def decide(**options: Any) -> None:
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     if (options["cost_fp"] is None) is not (options["cost_fn"] is None):
         raise click.UsageError("Give both costs: --cost-fp and --cost-fn.")
-    target = Target.pop_from(options)
     costs = {name: options[name] for name in ("cost_fp", "cost_fn", "seed")}
     goal = options["accept_accuracy"]
-    level = options["level"]
-    rows = read_rows(Request.pop_from(options))
+    rows = read_rows(request)
 
-    def answer(model: Arguments, part: Rows) -> dict[str, Any]:
-        y = model.y_true
-        p = model.y_prob
-        common = {"level": level, "cluster": part.cluster, **model.rows}
-        answers: dict[str, Any] = {"certificate": tn.decision_certificate(y, p, **common)}
-        if costs["cost_fp"] is not None:
-            answers["decision"] = tn.decide(y, p, **costs, **common)
+    def answer(part: "DataSet") -> dict[str, Any]:
+        common = {"level": options["level"], "cluster": part.cluster}
+        answers: dict[str, Any] = {"certificate": part.ask(tn.decision_certificate, **common)}
+        if options["cost_fp"] is not None:
+            answers["decision"] = part.ask(tn.decide, **costs, **common)
         if goal is not None:
-            answers["accept"] = tn.accept_threshold(y, p, accuracy=goal, **common)
+            answers["accept"] = part.ask(tn.accept_threshold, accuracy=goal, **common)
         return answers
 
-    models = {model.name: answers for _, model, answers in rows.each("Deciding", answer)}
+    models = {part.model.name: answers for part, answers in ask_each(rows, "Deciding", answer)}
     target.deliver(_decision_output(rows, models))
 
 
-def _decision_output(rows: Rows, models: dict[str, dict[str, Any]]) -> Output:
+def _decision_output(rows: "DataSet", models: dict[str, dict[str, Any]]) -> Output:
     several = len(models) > 1
     has_costs = "decision" in next(iter(models.values()))
     lines = []

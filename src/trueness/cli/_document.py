@@ -10,14 +10,15 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
-from trueness.cli._columns import Request
-from trueness.cli._dataset import Rows, open_dataset
 from trueness.cli._printing import Target, note
+from trueness.cli._reading import about, read_unchecked
 from trueness.cli._report import report_of_rows
 from trueness.errors import InputError
+from trueness.sources._request import Request
 
 if TYPE_CHECKING:
     from trueness._report.report import Report
+    from trueness.sources._data_set import DataSet
 
 _USUAL = "trueness-document.html"
 _STYLE = (
@@ -35,8 +36,8 @@ _STYLE = (
 @opt.level(0.95, "Confidence level of all limits; above 1/2.", minimum=0.5)
 @opt.seed()
 @opt.text("--title", "Heading of the document.", metavar="TEXT")
-@opt.output(("html",))
-def document(**options: Any) -> None:
+@opt.output(("html",), {".html": "html", ".htm": "html"}, file=_USUAL)
+def document(request: Request, target: Target, **options: Any) -> None:
     """Write the document that a validator files, with the judgement left blank.
 
     Its sections are data, definition of default, discrimination, calibration, stability, limits of
@@ -51,31 +52,22 @@ def document(**options: Any) -> None:
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness._report.filing import Filing, filing_page
 
-    typed = dict(options)
-    target = Target.pop_from(options, {".html": "html", ".htm": "html"}, "html", file=_USUAL)
     style = options["style"]
     settings = {name: options[name] for name in ("level", "seed")}
     title = options["title"] or f"Validation of a {style} model"
-    request = Request.pop_from(options)
-    files = request.files
     over = request.over
-    by = request.by
-    if over is not None:
-        request = replace(request, by=(*by, over))
-    with open_dataset(request, compared=True) as data:
-        rows = data.rows()
-    if len(rows.choice.models) != 1:
-        got = f"got {len(rows.choice.models)}"
-        raise InputError("--prob", "must name one model for a document", got)
+    rows = read_unchecked(request if over is None else replace(request, by=(*request.by, over)))
+    if len(rows.models) != 1:
+        raise InputError("--prob", "must name one model for a document", f"got {len(rows.models)}")
     periods = None if over is None else rows.columns.groups[over]
     if over is not None:
-        rows = replace(rows, choice=replace(rows.choice, by=by))
+        rows = replace(rows, request=replace(rows.request, by=tuple(dict.fromkeys(request.by))))
     report = report_of_rows(rows, settings | {"title": title, "bins": 10})
     filing = Filing(
         contents=_binary(report),
         style=style,
-        command=_command(typed),
-        digests=_digests(files),
+        command=_command(request.files),
+        digests=_digests(request.files),
     )
     if style == "credit":
         filing = replace(
@@ -97,32 +89,22 @@ def _binary(report: "Report") -> Any:
     return contents
 
 
-def _grades(rows: Rows, level: float) -> "tn.results.GradeTable | None":
+def _grades(rows: "DataSet", level: float) -> "tn.results.GradeTable | None":
     """The table of grades, if there is a column of them."""
-    column = rows.choice.grades
-    if column is None:
+    if rows.grades is None:
         return None
     rows = rows.complete()
-    (model,) = rows.choice.models
-    with rows.about(model):
-        arguments = rows.arguments(model)
-        return tn.grade_table(
-            arguments.y_true,
-            arguments.y_prob,
-            grades=rows.columns.groups[column],
-            level=level,
-            **arguments.rows,
-        )
+    with about(rows):
+        return rows.ask(tn.grade_table, grades=rows.grades, level=level)
 
 
-def _stability(rows: Rows, periods: Any, settings: dict[str, Any]) -> dict[str, Any]:
+def _stability(rows: "DataSet", periods: Any, settings: dict[str, Any]) -> dict[str, Any]:
     """The scores of each period against those of the first."""
     import numpy as np
 
     if periods is None:
         return {}
-    (model,) = rows.choice.models
-    scores = np.asarray(rows.arguments(model).y_prob)
+    scores = np.asarray(rows.y_prob)
     names = np.array([str(value) for value in periods])
     first, *later = sorted(set(names.tolist()))
     if not later:
@@ -146,20 +128,17 @@ def _digests(files: tuple[str, ...]) -> dict[str, str]:
     return digests
 
 
-def _command(typed: dict[str, Any]) -> str:
+def _command(files: tuple[str, ...]) -> str:
     """The command with the options that were typed, unless they only say where output goes."""
     context = click.get_current_context()
-    words = ["trueness", "document", *map(str, typed["files"])]
-    for parameter in context.command.params:
-        name = str(parameter.name)
-        if name in ("output", "debug") or not opt.is_typed(name):
+    words = ["trueness", "document", *files]
+    for name, option in opt.typed_options():
+        value = context.params.get(name)
+        if name in ("output", "debug"):
             continue
-        if not isinstance(parameter, click.Option):
+        if value is True:
+            words.append(option)
             continue
-        if parameter.is_flag:
-            words.append(parameter.opts[0])
-            continue
-        values = typed[name] if isinstance(typed[name], tuple | list) else (typed[name],)
-        for value in values:
-            words += [parameter.opts[0], str(value)]
+        for text in value if isinstance(value, tuple) else (value,):
+            words += [option, str(text)]
     return shlex.join(words)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,18 +10,24 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.numbers import level_percent, signed_with_limits, total
 from trueness._text.table import Cell, Column, Table
-from trueness.cli._columns import Group, Request, group_columns, model_if
-from trueness.cli._dataset import Arguments, Rows, as_numbers, read_rows
 from trueness.cli._printing import (
     Output,
     Target,
     data_columns,
+    group_columns,
+    model_if,
     reword_messages,
     warning,
     wording,
 )
+from trueness.cli._reading import ask_each, read_rows
 from trueness.cli._tally import file_names, read_total
 from trueness.errors import InputError
+from trueness.sources._columns import as_numbers
+from trueness.sources._request import Group, Request
+
+if TYPE_CHECKING:
+    from trueness.sources._data_set import DataSet
 
 _CORRELATION = "Asset correlation: how strongly events depend on each other."
 _PORTFOLIO = "With a correlation: limits for infinitely many rows, or for the actual number."
@@ -47,7 +53,7 @@ _KINDS: dict[str, Any] = {"grade": "name", "light": "text", "few": "text"}
 @opt.count("--resamples", "Number of label vectors drawn from the scores.")
 @opt.seed()
 @opt.output()
-def segments(**options: Any) -> None:
+def segments(request: Request, target: Target, **options: Any) -> None:
     """Find the segments in which a model is wrong.
 
     Every value of the columns that --by names is a segment. All are tested jointly: if the scores
@@ -61,15 +67,10 @@ def segments(**options: Any) -> None:
     Exit code 0: tested, whatever the result (to fail a build, use `trueness gate --by`). 2: the
     options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    if not options["by"]:
+    if not request.by:
         raise click.UsageError("Give a column of segments: --by NAME.")
-    target = Target.pop_from(options)
-    settings = {
-        name: options[name] for name in ("crossed", "level", "rounded_to", "resamples", "seed")
-    }
-    rows = read_rows(Request.pop_from(options), gaps=True)
-    by = {name: rows.columns.groups[name] for name in rows.choice.by}
-    models = _of_models(rows, tn.segments, by, settings, "Testing the segments")
+    rows = read_rows(request, gaps=True)
+    models = _of_models(rows, tn.segments, rows.by, options, "Testing the segments")
     first = next(iter(models.values()))
     if len(set(first.column)) == 1:
         lead = [Column("column", "by", "name", "data"), Column("value", first.column[0], "name")]
@@ -112,7 +113,7 @@ def segments(**options: Any) -> None:
 @opt.count("--resamples", "Number of label vectors drawn from the scores.")
 @opt.seed()
 @opt.output()
-def slices(**options: Any) -> None:
+def slices(request: Request, target: Target, **options: Any) -> None:
     """Find the slices where a model is wrong, among many columns.
 
     A slice is a value of a column, or values of two columns: "age < 25 and region = north". All are
@@ -126,16 +127,14 @@ def slices(**options: Any) -> None:
 
     Exit code 0: tested, whatever the result. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    listed = (name.strip() for name in ",".join(options["by"]).split(","))
-    options["by"] = tuple(dict.fromkeys(name for name in listed if name))
-    if not options["by"]:
+    listed = (name.strip() for name in ",".join(request.by).split(","))
+    request = replace(request, by=tuple(dict.fromkeys(name for name in listed if name)))
+    if not request.by:
         raise click.UsageError("Give the columns to look at: --by NAME,NAME.")
-    target = Target.pop_from(options)
     limit = options.pop("most")
-    settings = {name: options[name] for name in ("depth", "min_rows", "level", "resamples", "seed")}
-    rows = read_rows(Request.pop_from(options), gaps=True)
-    columns = {name: as_numbers(rows.columns.groups[name]) for name in rows.choice.by}
-    models = _of_models(rows, tn.worst_slices, columns, settings, "Testing the slices")
+    rows = read_rows(request, gaps=True)
+    columns = {name: as_numbers(column) for name, column in rows.by.items()}
+    models = _of_models(rows, tn.worst_slices, columns, options, "Testing the slices")
     gap = (
         "Gap: observed minus expected rate of events, in percentage points; its limits hold for "
         "all slices that were tested, also for the worst. "
@@ -146,36 +145,31 @@ def slices(**options: Any) -> None:
 
 
 def _of_models(
-    rows: Rows, test: Callable[..., Any], columns: Any, settings: dict[str, Any], doing: str
+    rows: "DataSet", test: Callable[..., Any], columns: Any, settings: dict[str, Any], doing: str
 ) -> dict[str, Any]:
     """The segments or slices of each model, all rows at once."""
     # Imports scikit-learn, which help does not need.
     from trueness.recalibrate._segment import advice
 
-    def ask(model: Arguments, part: Rows) -> Any:
-        y = model.y_true
-        p = model.y_prob
-        segments = test(y, p, columns, cluster=part.cluster, **settings, **model.rows)
-        if part.choice.statements is not None:
+    def ask(part: "DataSet") -> Any:
+        segments = test(
+            part.y_true, part.y_prob, columns, cluster=part.cluster, **settings, **part.options
+        )
+        if part.statements is not None:
             return segments
+        named = ("labels", "pos_label", "sample_weight")
+        options: Any = {name: value for name, value in part.options.items() if name in named}
         sentences = advice(
-            segments,
-            p,
-            y,
-            columns,
-            cluster=part.cluster,
-            labels=model.rows.get("labels"),
-            pos_label=model.rows.get("pos_label"),
-            sample_weight=model.rows.get("sample_weight"),
+            segments, part.y_prob, part.y_true, columns, cluster=part.cluster, **options
         )
         return replace(segments, notes=(*segments.notes, *sentences))
 
-    whole = replace(rows, choice=replace(rows.choice, by=()))
-    return {model.name: segments for _, model, segments in whole.each(doing, ask)}
+    answers = ask_each(rows.whole(), doing, ask)
+    return {part.model.name: segments for part, segments in answers}
 
 
 def _gap_output(
-    rows: Rows,
+    rows: "DataSet",
     models: dict[str, Any],
     lead: Sequence[Column],
     keys: Sequence[str],
@@ -250,7 +244,7 @@ def _cells(row: dict[str, Any], events: str) -> dict[str, Any]:
 )
 @opt.level(0.95, "Confidence level of the other limits.", minimum=0.5)
 @opt.output()
-def grades(**options: Any) -> None:
+def grades(request: Request, target: Target, **options: Any) -> None:
     """Compare predicted and observed events by rating grade.
 
     Prints, for each grade and in total, a traffic light, the predicted probability of default (PD),
@@ -267,34 +261,37 @@ def grades(**options: Any) -> None:
     Exit code 0: compared, whatever the lights; 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     opt.check_only_demo("seed")
-    target = Target.pop_from(options)
-    lights = options.pop("amber"), options.pop("red")
+    lights = options["amber"], options["red"]
     if not 0 < lights[0] < lights[1] < 1:
         raise click.UsageError("--amber must lie above 0 and below --red, and --red below 1.")
+    bins = _cut_offs(options["bins"])
     settings: dict[str, Any] = {
-        name: options.pop(name) for name in ("level", "correlation", "portfolio")
+        "level": options["level"],
+        "correlation": options["correlation"],
+        "portfolio": options["portfolio"],
+        "bins": bins,
+        "lights": lights,
     }
-    settings |= {"bins": _cut_offs(options.pop("bins")), "lights": lights}
-    if any(name.endswith(".tally") for name in options["files"]):
-        if options["grades"] is not None:
+    if any(name.endswith(".tally") for name in request.files):
+        if request.grades is not None:
             raise click.UsageError(
                 "--grades needs rows; a .tally file has none. --bins makes grades of cut-offs."
             )
-        return target.deliver(_grades_output(*_of_sums(options["files"], target.path, settings)))
-    request = Request.pop_from(options)
-    if request.grades is not None and "=" in request.grades and settings["bins"] is None:
+        return target.deliver(_grades_output(*_of_sums(request.files, target.path, settings)))
+    if request.grades is not None and "=" in request.grades and bins is None:
         remedy = "Pass cut-offs with `--bins`."
         raise InputError("--grades", "must name a column", f"got {request.grades!r}", remedy=remedy)
-    if request.grades is not None and settings["bins"] is not None:
+    if request.grades is not None and bins is not None:
         raise click.UsageError("Give --grades or --bins, not both.")
     rows = read_rows(request)
-    data = rows.entry | {"grades": rows.choice.grades}
+    data = rows.entry | {"grades": rows.request.grades}
 
-    def ask(model: Arguments, part: Rows) -> "tn.results.GradeTable":
-        grades = None if part.choice.grades is None else part.columns.groups[part.choice.grades]
-        return tn.grade_table(model.y_true, model.y_prob, grades=grades, **settings, **model.rows)
+    def ask(part: "DataSet") -> "tn.results.GradeTable":
+        return part.ask(tn.grade_table, grades=part.grades, **settings)
 
-    results = [(group, model.name, table) for group, model, table in rows.each("Grading", ask)]
+    results = []
+    for part, table in ask_each(rows, "Grading", ask):
+        results.append((part.group, part.model.name, table))
     return target.deliver(_grades_output(results, data))
 
 

@@ -10,18 +10,6 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
-from trueness.cli._columns import Model, Request, _check_column, choose_scores
-from trueness.cli._dataset import (
-    Rows,
-    as_fractions,
-    missing_rows,
-    open_source,
-    print_guesses,
-    read_rows,
-    require_rows,
-    side_by_side,
-)
-from trueness.cli._events import stated_kind
 from trueness.cli._printing import (
     Target,
     check_suffix,
@@ -32,11 +20,15 @@ from trueness.cli._printing import (
     wording,
     write,
 )
+from trueness.cli._reading import about, names_of, open_source, print_guesses, read_rows
 from trueness.errors import InputError
+from trueness.sources._columns import as_fractions, missing_rows, side_by_side
+from trueness.sources._request import Model, Request
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from trueness.sources._data_set import DataSet
     from trueness.sources._table import Table
 
 DIALECTS = (
@@ -72,7 +64,15 @@ _FOLDED = ("AutoCalibration", "SegmentCalibration")
 @opt.text("--set", _SET, "parameters", metavar="NAME=VALUE", multiple=True)
 @opt.seed("Seed of the calibrator, if it takes one, and of the demo data.")
 @opt.file_output
-def fit(calibrator: str, parameters: tuple[str, ...], output: str | None, **options: Any) -> None:
+def fit(
+    request: Request,
+    *,
+    calibrator: str,
+    parameters: tuple[str, ...],
+    seed: int,
+    kind: str | None,
+    output: str | None,
+) -> None:
     """Fit a map from scores to calibrated scores; save it as JSON.
 
     By default, candidate maps from the identity to flexible curves are averaged, weighted by their
@@ -91,33 +91,32 @@ def fit(calibrator: str, parameters: tuple[str, ...], output: str | None, **opti
 
     Exit code 0: fitted. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    check_writable(output, *options["files"])
+    check_writable(output, *request.files)
     check_suffix(output, "JSON", (".json",))
-    stated = Request.pop_from(dict(options))
-    if stated_kind(stated) == "interval":
-        _fit_intervals(stated, parameters, output)
+    if request.stated_kind == "interval":
+        _fit_intervals(request, parameters, output)
         return
-    from_logits = bool(options.pop("from_logits"))
     unfitted = _with_parameters(
-        _named(calibrator), calibrator, parameters, options["seed"], from_logits
+        _named(calibrator), calibrator, parameters, seed=seed, from_logits=request.from_logits
     )
-    several = options.pop("kind") is not None
-    if several:
+    # The map takes the logits, so that the rows hold them as they are.
+    request = replace(request, from_logits=False)
+    if kind is not None:
         inner = unfitted.calibrator if isinstance(unfitted, tn.OneVsRest) else unfitted
         unfitted = tn.OneVsRest(inner, kind="multilabel")
-    if options["by"]:
-        if several:
+        request = replace(request, multilabel=True)
+    if request.by:
+        if request.multilabel:
             raise InputError("--by", "is not for several labels: fit each of them alone")
         unfitted = tn.SegmentCalibration(unfitted)
-    if options["cluster"] is not None and type(unfitted).__name__ not in _FOLDED:
+    if request.cluster is not None and type(unfitted).__name__ not in _FOLDED:
         demand = "is only for auto-calibration and --by, whose folds keep clusters together"
         raise InputError("--cluster", demand, f"got {calibrator}")
-    request = replace(Request.pop_from(options), multilabel=several)
     if not request.files and not request.probs:
         request = replace(request, probs=("overconfident",))
     rows = read_rows(request, alike=False, gaps=True)
-    if len(rows.choice.models) > 1 and not several:
-        names = ", ".join(model.name for model in rows.choice.models)
+    if len(rows.models) > 1 and not request.multilabel:
+        names = ", ".join(model.name for model in rows.models)
         raise InputError("--prob", "must name one model to fit a map for", f"got {names}")
     fitted = _fit_map(unfitted, rows)
     path = None if output == "-" else output
@@ -127,9 +126,8 @@ def fit(calibrator: str, parameters: tuple[str, ...], output: str | None, **opti
     note(*_remarks(fitted))
 
 
-def _fit_map(calibrator: Any, rows: Rows) -> Any:
-    models = rows.choice.models
-    statements = rows.choice.statements
+def _fit_map(calibrator: Any, rows: "DataSet") -> Any:
+    statements = rows.statements
     remedies = {
         "drop-missing": "`--missing drop` leaves such rows out.",
         "temperature": "These look like logits: use `--calibrator temperature-scaling "
@@ -139,27 +137,26 @@ def _fit_map(calibrator: Any, rows: Rows) -> Any:
         "matrix.",
     }
     parameters = {name: f"--set {name}" for name in calibrator.get_params()}
-    with rows.about(*models, options=parameters, remedies=remedies) as warned:
-        arguments = rows.side_by_side() if rows.request.multilabel else rows.arguments(models[0])
+    with about(rows, options=parameters, remedies=remedies) as warned:
         fitted_by = ("labels", "pos_label", "sample_weight")
-        options = {name: value for name, value in arguments.rows.items() if name in fitted_by}
+        options = {name: value for name, value in rows.options.items() if name in fitted_by}
         # The questions of a log are clusters by themselves; only these maps have folds that keep
         # them together.
         if type(calibrator).__name__ in _FOLDED:
             options["cluster"] = rows.cluster
-        if rows.choice.by:
-            options["by"] = {name: rows.columns.groups[name] for name in rows.choice.by}
+        if rows.request.by:
+            options["by"] = rows.by
         if statements is None:
-            calibrator.fit(arguments.y_prob, arguments.y_true, **options)
+            calibrator.fit(rows.y_prob, rows.y_true, **options)
         elif statements.kind == "quantiles":
             remedy = "In Python, `fit` of a calibrator takes the events."
             demand = "is not for a map that is applied to a column of scores"
             raise InputError("--quantile", demand, remedy=remedy)
         else:
-            calibrator.fit(arguments.y_true, **options)
-    calibrator.label_name_ = ", ".join(rows.choice.labels)
-    calibrator.score_names_ = tuple(column for model in models for column in model.columns)
-    note(*filter(None, [arguments.remark]))
+            calibrator.fit(rows.y_true, **options)
+    calibrator.label_name_ = ", ".join(rows.label_columns)
+    calibrator.score_names_ = tuple(column for model in rows.models for column in model.columns)
+    note(*filter(None, [rows.order.remark]))
     warning(*warned)
     return calibrator
 
@@ -190,26 +187,25 @@ def _fit_intervals(request: Request, parameters: tuple[str, ...], output: str | 
             demand = "is not for intervals, whose ends are moved: leave it out"
             raise InputError(f"--{option}", demand)
     rows = read_rows(request)
-    choice = rows.choice
-    assert choice.statements is not None
-    if len(choice.models) > 1:
+    statements = rows.statements
+    assert statements is not None
+    if len(rows.models) > 1:
         raise InputError("--lower", "must be given once to move the ends of intervals")
     calibration = _with_parameters(
-        tn.IntervalCalibration(choice.statements.coverage),
+        tn.IntervalCalibration(statements.coverage),
         "interval-calibration",
         parameters,
         seed=0,
         from_logits=False,
     )
-    (model,) = choice.models
-    lower, upper = choice.statements.models[model.name]
+    lower, upper = statements.models[rows.model.name]
     numbers = rows.columns.numbers
-    with rows.about(model) as warned:
-        outcome = numbers[choice.statements.outcome]
+    with about(rows) as warned:
+        outcome = numbers[statements.outcome]
         calibration.fit(outcome, numbers[lower], numbers[upper], cluster=rows.cluster)
     warning(*warned)
     calibration.interval_names_ = (lower, upper)
-    calibration.label_name_ = choice.statements.outcome
+    calibration.label_name_ = statements.outcome
     path = None if output == "-" else output
     write(path, calibration.to_json())
     if path is not None:
@@ -222,7 +218,7 @@ def _fit_intervals(request: Request, parameters: tuple[str, ...], output: str | 
 
 
 def _with_parameters(
-    calibrator: Any, text: str, parameters: tuple[str, ...], seed: int, from_logits: bool
+    calibrator: Any, text: str, parameters: tuple[str, ...], *, seed: int, from_logits: bool
 ) -> Any:
     """Set the parameters that were typed.
 
@@ -270,19 +266,25 @@ def _with_parameters(
     "--missing",
     "raise keep",
     "Rows without a score: fail, or keep them without a calibrated score.",
+    "gaps",
     default="raise",
 )
-@opt.text("--lower", "Of intervals: column of the lower ends.  [default: the one of `fit`]")
-@opt.text("--upper", "Of intervals: column of the upper ends.  [default: the one of `fit`]")
+@opt.text(
+    "--lower", "Of intervals: column of the lower ends.  [default: the one of `fit`]", "lower_end"
+)
+@opt.text(
+    "--upper", "Of intervals: column of the upper ends.  [default: the one of `fit`]", "upper_end"
+)
 @opt.file_output
 def apply(
+    request: Request,
+    *,
     map_path: str,
     name: str | None,
-    missing: str,
-    lower: str | None,
-    upper: str | None,
+    gaps: str,
+    lower_end: str | None,
+    upper_end: str | None,
     output: str | None,
-    **options: Any,
 ) -> None:
     """Add calibrated scores to a file.
 
@@ -296,7 +298,6 @@ def apply(
 
     Exit code 0: done. 2: the options or the data are wrong, and no output was written.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    request = Request.pop_from(options)
     if not request.files:
         raise click.UsageError("Give a FILE to apply the map to.")
     if len(request.files) > 1:
@@ -316,10 +317,10 @@ def apply(
             )
         compress = _compression(source, path or "")
         if isinstance(calibrator, tn.IntervalCalibration):
-            model = _ends_of(source, request, calibrator, lower, upper)
-        elif lower is not None or upper is not None:
+            model = _ends_of(source, request, calibrator, lower_end, upper_end)
+        elif lower_end is not None or upper_end is not None:
             demand = "is for intervals, and this is a map of scores"
-            raise InputError("--upper" if lower is None else "--lower", demand)
+            raise InputError("--upper" if lower_end is None else "--lower", demand)
         else:
             model = _model(source, request, calibrator.score_names_)
         names = _new_names(model, name, source)
@@ -327,7 +328,7 @@ def apply(
             raise InputError(
                 "", f"{source.name} is binary, and so is the output: `-o` must name a file for it"
             )
-        scores = _calibrated(calibrator, source, model, missing, request.percent)
+        scores = _calibrated(calibrator, source, model, gaps, request.percent)
         new = dict(zip(names, [scores] if len(names) == 1 else scores.T, strict=True))
         write(path, compress(lambda file: source.write(file, new)))
 
@@ -344,7 +345,7 @@ def _ends_of(
         column = typed or known
         if column is None:
             raise InputError(option, "must name the column of these ends")
-        _check_column(source.names, column, option, source.name)
+        names_of(source).check(option, column)
         ends.append(column)
     return Model(",".join(ends), tuple(ends))
 
@@ -384,7 +385,9 @@ def _model(source: "Table", request: Request, fitted: tuple[str, ...] | None) ->
             remedy = "`--prob` names the column of the scores; `--prob-columns`, several."
             raise InputError("", demand, remedy=remedy)
         return Model(",".join(fitted), fitted)
-    models, guesses = choose_scores(source.names, source.name, request, {})
+    from trueness.sources._choose import choose_scores
+
+    models, guesses = choose_scores(names_of(source), request, {})
     print_guesses(guesses)
     if len(models) > 1:
         names = ", ".join(model.name for model in models)
@@ -424,10 +427,12 @@ def _new_names(model: Model, name: str | None, source: "Table") -> list[str]:
 
 
 def _calibrated(
-    calibrator: Any, source: "Table", model: Model, missing: str, percent: bool
+    calibrator: Any, source: "Table", model: Model, gaps: str, percent: bool
 ) -> "NDArray[Any]":
     """The calibrated scores of all rows; nan where a score is missing and may be."""
     import numpy as np
+
+    from trueness.sources._data_set import require_rows
 
     by = getattr(calibrator, "by_names_", ())
     if absent := [name for name in by if name not in source.names]:
@@ -455,7 +460,7 @@ def _calibrated(
         remedies=dict.fromkeys(("temperature", "input-logits"), logits),
     )
     with reword_messages(words, source.name) as warned:
-        if gone.any() and missing == "raise":
+        if gone.any() and gaps == "raise":
             demand = "must not have missing values"
             got = f"{int(gone.sum()):,} of {gone.size:,} are"
             remedy = "`--missing keep` leaves those rows without a calibrated score."
@@ -491,8 +496,8 @@ def _calibrated(
 @opt.choice(
     "--dtype", "float64 float32", "ONNX: the type of scores and results.", default="float64"
 )
-@opt.output(("sql", "onnx"))
-def export(path: str, **options: Any) -> None:
+@opt.output(("sql", "onnx"), {".sql": "sql", ".onnx": "onnx"}, demand_suffix=True)
+def export(path: str, target: Target, **options: Any) -> None:
     """Write a fitted map as SQL or as an ONNX model.
 
     MAP is the JSON file that `trueness fit` wrote. SQL is what stands after SELECT: an expression
@@ -508,9 +513,7 @@ def export(path: str, **options: Any) -> None:
     Exit code 0: written. 2: the options or the map are wrong, or no formula of either kind gives
     the map.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    target = Target.pop_from(
-        {**options, "files": (path,)}, {".sql": "sql", ".onnx": "onnx"}, "sql", demand_suffix=True
-    )
+    check_writable(target.path, path)
     for name, typed in opt.typed_options():
         if _ONLY.get(name, target.form) != target.form:
             raise click.UsageError(f"{typed} is for --format {_ONLY[name]}.")

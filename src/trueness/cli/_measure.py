@@ -14,22 +14,25 @@ import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.strings import grouped
 from trueness._text.table import Column, Table
-from trueness.cli._columns import Group, Request, group_columns, model_if
-from trueness.cli._dataset import Arguments, Rows, open_dataset, read_rows
 from trueness.cli._printing import (
     VALUE_AND_LIMITS,
     Output,
     Target,
     data_columns,
+    group_columns,
+    model_if,
     note,
     reword_messages,
     warning,
     wording,
 )
+from trueness.cli._reading import ask_each, judged, open_data, read, read_rows, warn_of_dropped
 from trueness.cli._tally import OWN_BINS, each, file_names, own_bins, read_total
+from trueness.sources._request import Group, Request
 
 if TYPE_CHECKING:
     from trueness.cli._measurements import Measurements
+    from trueness.sources._data_set import DataSet
 
 _REFUSED = ("bins", "kinds", "tables", "stream", "intervals", "each", "judge")
 """Options of `measure` that do not change a panel; nor, with `by`, what is said with a judge."""
@@ -59,7 +62,7 @@ _BESIDE_INTERVALS = "is for intervals; leave it out, or leave --no-intervals out
 @click.option("--each", is_flag=True, help="For .tally files: also show each file separately.")
 @opt.stream
 @opt.output()
-def measure(**options: Any) -> None:
+def measure(request: Request, target: Target, **options: Any) -> None:
     """Measure the calibration of scores and print a table.
 
     FILE is CSV, TSV, JSON lines, Parquet, Arrow, npz or npy; '-' is standard input. The options
@@ -79,24 +82,24 @@ def measure(**options: Any) -> None:
     from trueness.cli._measurements import Options, measure_all, measure_stream
     from trueness.cli._measures_table import results_output
 
-    if not options["judge"]:
+    level = options["level"]
+    if request.judge is None:
         opt.check_only_demo("seed")
     if not options["intervals"]:
         if opt.is_typed("level") and not options["tables"]:
             raise click.UsageError(f"--level {_BESIDE_INTERVALS}")
-        if options["cluster"]:
+        if request.cluster is not None:
             raise click.UsageError(f"--cluster {_BESIDE_INTERVALS}")
-    stream = options["stream"]
-    if options.pop("each"):
+    if options["each"]:
         raise click.UsageError(
             "--each is for .tally files; `trueness tally` makes one from each file of rows."
         )
-    if options["by"] and options["tables"]:
+    if request.by and options["tables"]:
         raise click.UsageError("--table is for all rows together; leave --by out.")
     if options["panel"] or options["tripod"]:
-        return _panel(options)
-    if options["judge"]:
-        return _judged(options)
+        return _panel(request, target, level=level, tripod=options["tripod"])
+    if request.judge is not None:
+        return _judged(request, target, level=level, seed=options["seed"])
     kinds = tuple(kind for kind in dict.fromkeys(options["kinds"]) if kind != "multilabel")
     several = "multilabel" in options["kinds"]
     if several and kinds:
@@ -104,58 +107,46 @@ def measure(**options: Any) -> None:
             f"--kind multilabel does not go with --kind {kinds[0]}; leave one of them out."
         )
     rule = opt.bin_rule(options["bins"])
-    settings = Options(rule, options["level"], kinds, options["tables"], options["intervals"])
-    target = Target.pop_from(options)
-    request = replace(Request.pop_from(options), multilabel=several)
-    with open_dataset(request) as data:
-        if data.streamed(stream):
+    settings = Options(rule, level, kinds, options["tables"], options["intervals"])
+    stream = options["stream"]
+    with open_data(replace(request, multilabel=several)) as data:
+        if data.request.reads_pieces(stream, data.origin.size):
             results = [(Group(), measure_stream(data, settings, requested=stream is not None))]
         else:
-            rows = data.rows().validate()
+            rows = read(data).validate()
             if request.by:
-                rows.warn_of_dropped()
+                warn_of_dropped(rows)
             results = []
             groups = rows.groups()
             with progress_bar("Measuring") as report:
-                for group, part in groups:
-                    results.append((group, measure_all(part, settings, group)))
+                for part in groups:
+                    results.append((part.group, measure_all(part, settings)))
                     report(len(results), len(groups))
     _print_remarks(results)
     return target.deliver(results_output(results))
 
 
-def _panel(options: dict[str, Any]) -> None:
-    target = Target.pop_from(options)
-    tripod = options["tripod"]
+def _panel(request: Request, target: Target, *, level: float, tripod: bool) -> None:
     _check_panel(target, tripod=tripod)
-    rows = read_rows(Request.pop_from(options))
-    data = {"data": rows.entry, "level": options["level"]}
+    rows = read_rows(request)
+    data = {"data": rows.entry, "level": level}
 
-    def ask(model: Arguments, part: Rows) -> "tn.results.Panel":
-        return tn.panel(
-            model.y_true,
-            model.y_prob,
-            level=options["level"],
-            cluster=part.cluster,
-            seed=0,
-            **model.rows,
-        )
+    def ask(part: "DataSet") -> "tn.results.Panel":
+        return part.ask(tn.panel, level=level, cluster=part.cluster, seed=0)
 
     panels = [
-        (group, model.name, panel) for group, model, panel in rows.each("Making the panel", ask)
+        (part.group, part.model.name, panel)
+        for part, panel in ask_each(rows, "Making the panel", ask)
     ]
     _deliver(panels, target, data, rows.sentence, tripod=tripod)
 
 
-def _judged(options: dict[str, Any]) -> None:
+def _judged(request: Request, target: Target, *, level: float, seed: int) -> None:
     """What few human labels and a judge's labels of all rows say together."""
     _check_unused({*_REFUSED, "by"} - {"judge"}, "--judge")
-    target = Target.pop_from(options)
-    level = options["level"]
-    seed = options["seed"]
-    with open_dataset(Request.pop_from(options)) as data:
-        rows = data.rows()
-    models = rows.judged(level=level, seed=seed)
+    with open_data(request) as data:
+        rows = read(data)
+    models = judged(rows, level=level, seed=seed)
     columns = [
         model_if(len(models) > 1),
         Column("measure", "measure"),
@@ -180,7 +171,7 @@ def _judged(options: dict[str, Any]) -> None:
         details.append((title, Table(bins, powered.rows())))
         notes.append(f"{name}: {powered.sentence}")
         entries.append({"model": name, **powered.to_dict()})
-    source = rows.entry | {"judge": rows.choice.judge}
+    source = rows.entry | {"judge": rows.request.judge}
     entry = {"data": source, "models": entries}
     target.deliver(Output(Table(columns, lines, notes), entry, details))
 
@@ -193,7 +184,7 @@ def _judged(options: dict[str, Any]) -> None:
 @opt.intervals
 @opt.panel
 @opt.output()
-def measure_of_sums(**options: Any) -> None:
+def measure_of_sums(files: tuple[str, ...], target: Target, **options: Any) -> None:
     """Measure the rows that .tally files sum up, all together, and each group.
 
     \b
@@ -203,13 +194,12 @@ def measure_of_sums(**options: Any) -> None:
     from trueness.cli._measurements import Options, measure_sums
     from trueness.cli._measures_table import compare_files, files_output, results_output
 
-    target = Target.pop_from(options)
     rule = opt.bin_rule(options["bins"])  # before the files are read
     if not options["intervals"] and not options["each"] and opt.is_typed("level"):
         raise click.UsageError(
             "--level is for intervals and --each; leave it out, or leave --no-intervals out."
         )
-    sums, total = read_total(options["files"], target.path)
+    sums, total = read_total(files, target.path)
     if options["panel"] or options["tripod"]:
         return _panel_of_sums(list(sums), total, options, target)
     settings = Options(rule or own_bins(total), options["level"], intervals=options["intervals"])

@@ -18,14 +18,16 @@ from trueness._tally.rules import BinRule
 from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Binned
 from trueness._text.numbers import rule_in_words
-from trueness.cli._columns import Choice, Group, Model
-from trueness.cli._dataset import Arguments, Dataset, Rows, dropped_message, sort_values
 from trueness.cli._printing import reword_messages, warning, with_limits, wording
+from trueness.cli._reading import about, dropped_message
 from trueness.cli._tally import ModelSums, file_names, stream_sums
 from trueness.errors import InputError, quietly
 from trueness.infer._catalogue import MEASURES, Measure
 from trueness.infer._estimate import value_of
 from trueness.measure._slope import inside_cells
+from trueness.sources._columns import sort_values
+from trueness.sources._data_set import DataSet
+from trueness.sources._request import Group, Model
 from trueness.typing import Kind
 
 _IMPORTANCE = (
@@ -169,84 +171,76 @@ class Measurements:
         return bins
 
 
-def measure_all(rows: Rows, options: Options, group: Group | None = None) -> Measurements:
+def measure_all(rows: DataSet, options: Options) -> Measurements:
     """Measure every model; an error names the file and the column."""
     dropped = dropped_message(rows.dropped, len(rows) + rows.dropped)
     results = []
-    for model, part in rows.by_model():
-        with part.about(model, group=group) as warned:
-            arguments = _arguments(part, model, options)
+    for part in rows.by_model():
+        with about(part) as warned:
+            _check_kinds(part, options)
             evidence = read_rows(
-                arguments.y_true,
-                arguments.y_prob,
-                arguments.rows,
+                part.y_true,
+                part.y_prob,
+                part.options,
                 two_columns="keep",
                 cluster=part.cluster,
             )
             views = evidence.in_views(options.summed)
-            measures = measure_views(model, views, options, arguments.remark)
+            measures = measure_views(part.model, views, options, part.order.remark)
         results.append(replace(measures, warnings=(*dropped, *warned)))
-    return _of_columns(rows.choice, rows.source, results, options)
+    return _of_columns(rows, results, options)
 
 
-def measure_stream(data: Dataset, options: Options, *, requested: bool) -> Measurements:
+def measure_stream(data: DataSet, options: Options, *, requested: bool) -> Measurements:
     """The measures of rows that are read in pieces."""
 
-    def sums_of(rows: Rows, model: Model) -> ModelSums:
-        arguments = _arguments(rows, model, options)
-        y = arguments.y_true
-        p = arguments.y_prob
-        if not rows.is_matrix(model):
-            return ModelSums({"binary": tn.tally(y, p, **arguments.rows)})
-        parts: dict[str, tn.Tally | Binned] = {}
-        for kind in options.summed:
-            arguments.rows["kind"] = kind
-            parts[kind] = tn.tally(y, p, **arguments.rows)
-        return ModelSums(parts, arguments.remark)
+    def sums_of(part: DataSet) -> ModelSums:
+        _check_kinds(part, options)
+        if not part.is_matrix():
+            return ModelSums({"binary": part.ask(tn.tally)})
+        sums = {str(kind): part.ask(tn.tally, kind=kind) for kind in options.summed}
+        return ModelSums(sums, part.order.remark)
 
     measures = [measure for measure in shown_measures("rows") if measure.scores]
     names = ", ".join(measure.short or measure.name for measure in measures)
     lost = f"Measures that need each of them are left out: {names}. `--no-stream` computes them."
     total = stream_sums(data, sums_of, options.bins, lost, requested=requested)
     results = []
-    for model in data.choice.models:
-        sums = total[model.name]
-        with data.about(model) as warned:
-            views = {kind: Sums.read(part, two_columns="keep") for kind, part in sums.parts.items()}
-            measured = measure_views(model, views, options, sums.remark)
+    for part in data.by_model():
+        sums = total[part.model.name]
+        with about(part) as warned:
+            views = {
+                kind: Sums.read(tally, two_columns="keep") for kind, tally in sums.parts.items()
+            }
+            measured = measure_views(part.model, views, options, sums.remark)
         results.append(replace(measured, warnings=(*sums.warnings, *warned)))
     binned = any(
         isinstance(part, Binned) for sums in total.values() for part in sums.parts.values()
     )
-    return _of_columns(data.choice, data.source.name, results, options, binned)
+    return _of_columns(data, results, options, binned)
 
 
-def _arguments(rows: Rows, model: Model, options: Options) -> Arguments:
-    if options.kinds and not rows.is_matrix(model):
+def _check_kinds(rows: DataSet, options: Options) -> None:
+    if options.kinds and not rows.is_matrix():
         raise InputError(
             "--kind",
             "is only for scores of several classes (a matrix)",
             "these are one column of scores",
         )
-    return rows.arguments(model)
 
 
 def _of_columns(
-    choice: Choice,
-    source: str,
-    models: Sequence[ModelMeasures],
-    options: Options,
-    binned: bool = False,
+    data: DataSet, models: Sequence[ModelMeasures], options: Options, binned: bool = False
 ) -> Measurements:
     views = ("binary",) if models[0].classes is None else options.summed
     return Measurements(
-        quantities=tuple(_quantities(options, views, choice.weight is not None)),
+        quantities=tuple(_quantities(options, views, data.request.weight is not None)),
         models=tuple(models),
-        about={"data": choice.about(source)},
-        notes=(f"{choice.in_words(source)}.",),
+        about={"data": data.entry},
+        notes=(data.sentence,),
         options=options,
         binned=binned,
-        clustered=choice.cluster is not None,
+        clustered=data.request.cluster is not None,
     )
 
 

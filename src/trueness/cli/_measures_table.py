@@ -16,7 +16,6 @@ from trueness._progress import progress_bar
 from trueness._text.numbers import bin_name, common_decimals, level_percent, ratio, span, total
 from trueness._text.strings import display_width, grouped, shorten, visible
 from trueness._text.table import Cell, Column, Table, written
-from trueness.cli._columns import Group, group_columns, model_column
 from trueness.cli._measurements import (
     CERTAIN,
     Measurements,
@@ -26,9 +25,18 @@ from trueness.cli._measurements import (
     group_name,
     measure_sums,
 )
-from trueness.cli._printing import Output, interval_cell, join_names, limits_notes, note
+from trueness.cli._printing import (
+    Output,
+    group_columns,
+    interval_cell,
+    join_names,
+    limits_notes,
+    model_column,
+    note,
+)
 from trueness.infer._catalogue import MEASURES
 from trueness.results import Series
+from trueness.sources._request import Group
 
 _OF_GROUPS = ("n", "prevalence", "accuracy", "ece", "ace", "tce", "brier", "observed_expected")
 """Measures that a table of groups shows; CSV and JSON have all."""

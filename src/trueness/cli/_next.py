@@ -6,14 +6,6 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
-from trueness.cli._columns import Request, _check_column
-from trueness.cli._dataset import (
-    as_fractions,
-    missing_rows,
-    one_column,
-    open_source,
-    require_rows,
-)
 from trueness.cli._printing import (
     check_table_file,
     check_writable,
@@ -23,7 +15,10 @@ from trueness.cli._printing import (
     wording,
     write,
 )
+from trueness.cli._reading import names_of, one_column, open_source
 from trueness.errors import InputError
+from trueness.sources._columns import as_fractions, missing_rows
+from trueness.sources._request import Request
 
 _COLUMN = "human_prob"
 
@@ -35,7 +30,14 @@ _COLUMN = "human_prob"
 @opt.count("--budget", "How many rows to label.")
 @opt.seed("Seed of the draw.")
 @opt.file_output
-def next_(output: str | None, budget: int | None, labelled: str | None, **options: Any) -> None:
+def next_(
+    request: Request,
+    *,
+    output: str | None,
+    budget: int | None,
+    labelled: str | None,
+    seed: int,
+) -> None:
     """Choose the rows that people should label next.
 
     The rows are drawn where labels are most uncertain, with known probabilities, and written with
@@ -48,19 +50,18 @@ def next_(output: str | None, budget: int | None, labelled: str | None, **option
 
     Exit code 0: written. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    from trueness.sources._data_set import require_rows
     from trueness.sources._files import expand_paths
     from trueness.sources._table import SAVED_AS, save_columns
 
     if budget is None:
         raise click.UsageError("--budget must say how many rows to label.")
     output, suffix = check_table_file(output, SAVED_AS)
-    request = Request.pop_from(options)
     check_writable(output, *expand_paths(request.files))
     with open_source(request) as source:
         scores = one_column(source, request)
-        for name, column in (("--judge", request.judge), ("--labelled", labelled)):
-            if column is not None:
-                _check_column(source.names, column, name, source.name)
+        names_of(source).check("--judge", request.judge)
+        names_of(source).check("--labelled", labelled)
         if _COLUMN in source.names:
             raise InputError(
                 "", f"{source.name} must not have a column {_COLUMN!r}", "it is written"
@@ -79,7 +80,7 @@ def next_(output: str | None, budget: int | None, labelled: str | None, **option
                 None if judge is None else read.labels[judge],
                 budget=budget,
                 labelled=None if labelled is None else _present(read.groups[labelled]),
-                seed=options["seed"],
+                seed=seed,
             )
         warning(*warned)
         columns = {name: read.groups[name][selection.index] for name in source.names}

@@ -1,14 +1,18 @@
 """Options that several commands share. Commands import this module as ``opt``."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
+from functools import wraps
 from itertools import chain
 from typing import Any, TypeAlias
 
 import click
 
 import trueness as tn
+from trueness.cli._printing import SUFFIXES, Target
 from trueness.errors import InputError, did_you_mean
+from trueness.sources._request import Request
 
 Decorator: TypeAlias = Callable[[Any], Any]
 
@@ -27,10 +31,12 @@ _HEADINGS = {
         "label prob probs matrices weight weight_type by model_column pair time cluster judge"
         " grades"
     ),
-    "Intervals, quantiles, risks": "outcome lower upper coverage quantiles followup event horizon",
+    "Intervals, quantiles, risks": (
+        "outcome lower lower_end upper upper_end coverage quantiles followup event horizon"
+    ),
     "Analysis": "",
     "Labels and scores": (
-        "pos_label labels missing from_logits percent clip_tolerance sum_tolerance rounded_to"
+        "pos_label labels missing gaps from_logits percent clip_tolerance sum_tolerance rounded_to"
     ),
     "Files": "demo rows input_format separator decimal stream each groups",
     "Evaluation logs": (
@@ -159,6 +165,38 @@ def combine(*decorators: Decorator) -> Decorator:
     return decorate
 
 
+def request_of(options: dict[str, Any]) -> Request:
+    """Take the options of a request out of those of a command; `seed` stays there as well."""
+    options.pop("demo", None)  # without it there are files
+    taken = {}
+    for field in fields(Request):
+        if field.name in options:
+            taken[field.name] = options[field.name]
+            if field.name != "seed":
+                del options[field.name]
+    if isinstance(taken.get("label"), tuple):
+        labels = taken.pop("label")
+        if labels:
+            taken["label"] = labels[0]
+        if len(labels) > 1:
+            taken["own_labels"] = labels
+    if taken.get("weight_type", "auto") != "auto" and taken.get("weight") is None:
+        raise click.UsageError("--weight-type needs --weight.")
+    if isinstance(taken.get("labels"), str):
+        taken["labels"] = tuple(name.strip() for name in taken["labels"].split(","))
+    return Request(**taken)
+
+
+def request(command: Any) -> Any:
+    """The options about files and columns as the first argument of a command."""
+
+    @wraps(command)
+    def with_request(**options: Any) -> Any:
+        return command(request_of(options), **options)
+
+    return with_request
+
+
 def option(name: str, what: str, *more: str, default: Any = None, **settings: Any) -> Decorator:
     """An option; help shows its default, if it has one."""
     return click.option(
@@ -259,7 +297,7 @@ def data(
     by: bool = True,
     scale: bool = True,
 ) -> Decorator:
-    """Which files (called `shown` in help), which columns, and what they mean.
+    """Which files (called `shown` in help), which columns, and what they mean: a request.
 
     With `label="own"`, each model may have its own labels.
     """
@@ -295,7 +333,7 @@ def data(
         options.append(statements)
     if label:
         options.append(logs)
-    return combine(*options)
+    return combine(*options, request)
 
 
 _model_column = text(
@@ -485,9 +523,38 @@ file_output = combine(
 )
 
 
-def output(formats: tuple[str, ...] = ("table", "json", "markdown", "csv")) -> Decorator:
-    """``--format`` and ``--output``; the first of the formats is the usual one."""
+def output(
+    formats: tuple[str, ...] = ("table", "json", "markdown", "csv"),
+    suffixes: Mapping[str, str] = SUFFIXES,
+    *,
+    file: str | None = None,
+    demand_suffix: bool = False,
+) -> Decorator:
+    """``--format`` and ``--output`` as the argument `target`; the first format is the usual one.
+
+    Without either, a command writes to `file`.
+    """
     what = f"Format of the output.  [default: by the name of the output file, else {formats[0]}]"
+
+    def with_target(command: Any) -> Any:
+        @wraps(command)
+        def call(*request: Request, form: str | None, output: str | None, **options: Any) -> Any:
+            read = request[0].files if request else options.get("files", ())
+            target = Target.of(
+                form,
+                output,
+                read,
+                suffixes=suffixes,
+                usual=formats[0],
+                file=file,
+                demand_suffix=demand_suffix,
+            )
+            return command(*request, target=target, **options)
+
+        return call
+
     return combine(
-        click.option("--format", "form", type=click.Choice(formats), help=what), file_output
+        click.option("--format", "form", type=click.Choice(formats), help=what),
+        file_output,
+        with_target,
     )

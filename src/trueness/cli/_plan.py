@@ -7,10 +7,11 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Column, Table
-from trueness.cli._columns import Request
-from trueness.cli._dataset import as_fractions, one_column, open_source, require_rows
 from trueness.cli._printing import Output, Target, reword_messages, wording
+from trueness.cli._reading import one_column, open_source
 from trueness.errors import InputError, Wording
+from trueness.sources._columns import as_fractions
+from trueness.sources._request import Request
 
 _KINDS = {
     "conditional": "every bin's value is within epsilon of its event rate",
@@ -60,8 +61,7 @@ _OPTIONS["scores"] = "FILE"
 )
 @opt.choice("--bound", "hoeffding exact", _BOUND, default="hoeffding")
 @opt.output()
-@click.pass_context
-def plan(context: click.Context, /, **options: Any) -> None:
+def plan(*, target: Target, **options: Any) -> None:
     """Plan histogram binning, or the validation of a model.
 
     Histogram binning has a guaranteed error. Give any two of rows, bins and error; the third is
@@ -77,8 +77,9 @@ def plan(context: click.Context, /, **options: Any) -> None:
 
     Exit code 0: planned. 2: the options are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    context = click.get_current_context()
     if context.invoked_subcommand is not None:
-        if any(map(opt.is_typed, options)):
+        if any(map(opt.is_typed, context.params)):
             raise click.UsageError(
                 f"Options of `plan {context.invoked_subcommand}` must follow its name."
             )
@@ -88,7 +89,6 @@ def plan(context: click.Context, /, **options: Any) -> None:
     typed = {name: value for name, value in numbers.items() if value is not None}
     if len(typed) != 2:
         raise click.UsageError("Give two of --n, --bins and --epsilon; the third is computed.")
-    target = Target.pop_from(options)
     (wanted,) = numbers.keys() - typed.keys()
     with reword_messages(wording(options={"n": "--n", "n_bins": "--bins"})):
         numbers[wanted] = planners[wanted](**typed, **options)
@@ -137,7 +137,7 @@ def _output(numbers: dict[str, Any], wanted: str, options: dict[str, Any]) -> Ou
 @opt.number("--power", "Probability with which tests detect, or accept.", 0.8)
 @opt.seed("Seed of the simulated power.")
 @opt.output()
-def validation(**options: Any) -> None:
+def validation(request: Request, target: Target, **options: Any) -> None:
     """Plan how many rows the validation of a model needs.
 
     For confidence limits of a given width (Riley et al. 2021), for the omnibus test to detect a
@@ -153,8 +153,6 @@ def validation(**options: Any) -> None:
 
     Exit code 0: planned. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    target = Target.pop_from(options)
-    request = Request.pop_from(options)
     options["log_odds"] = options["log_odds"] or None
     if not request.files and (request.probs or request.matrices):
         raise click.UsageError("--prob names a column of a FILE; give one.")
@@ -181,6 +179,8 @@ _NO_SCALE = {
 
 def _scores(request: Request) -> tuple[Any, Wording]:
     """The earlier scores of a model in one column of a file, and how messages word them."""
+    from trueness.sources._data_set import require_rows
+
     with open_source(request) as source:
         name = one_column(source, request)
         scores = as_fractions(source.read((), (name,)).numbers[name], request.percent)

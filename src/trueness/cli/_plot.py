@@ -7,15 +7,18 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import trueness.cli._options as opt
-from trueness.cli._columns import Request
-from trueness.cli._dataset import Rows, read_rows
 from trueness.cli._printing import Target, note
+from trueness.cli._reading import about, read_rows
 from trueness.errors import InputError
+from trueness.sources._request import Request
+
+if TYPE_CHECKING:
+    from trueness.sources._data_set import DataSet
 
 # Which options each picture takes; 'one' means one model only.
 _DISPLAYS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -53,8 +56,8 @@ _BANDS = "pointwise simultaneous consistency simultaneous-consistency monotone n
 @opt.choice("--kind", opt.KINDS, "What to compare for several classes.  [default: confidence]")
 @opt.level(None, "Confidence level of bands and intervals.  [default: that of the picture]")
 @opt.seed()
-@opt.output(("text", "png", "svg", "pdf"))
-def plot(**options: Any) -> None:
+@opt.output(("text", "png", "svg", "pdf"), _SUFFIXES, demand_suffix=True)
+def plot(request: Request, target: Target, **options: Any) -> None:
     """Draw a picture to a file, or as text.
 
     Reliability diagrams can be drawn as text in a terminal; other pictures need a file.
@@ -69,7 +72,7 @@ def plot(**options: Any) -> None:
     display = options["display"]
     _, takes = _DISPLAYS[display]
     for name in ("band", "curve", "bins", "kind", "level", "by"):
-        if options[name] and name not in takes:
+        if (request.by if name == "by" else options[name]) and name not in takes:
             raise click.UsageError(f"--{name} is not for --display {display}.")
     if options["band"] not in (None, "none"):
         from trueness.plot._reliability import BANDS  # other commands need no plots
@@ -81,9 +84,8 @@ def plot(**options: Any) -> None:
             raise click.UsageError(
                 f"--band {band} is not for --curve {curve}, which takes {bands} or none."
             )
-    if len(options["by"]) > 1:
+    if len(request.by) > 1:
         raise click.UsageError("A picture can have only one --by.")
-    target = Target.pop_from(options, _SUFFIXES, "text", demand_suffix=True)
     if target.form == "text" and display != "reliability":
         raise InputError(
             "--display",
@@ -94,7 +96,6 @@ def plot(**options: Any) -> None:
     settings = {name: options[name] for name in names if options[name] is not None}
     if options["band"] == "none":
         settings["band"] = None
-    request = Request.pop_from(options)
     if not request.files and not request.probs and "one" in takes:
         request = replace(request, probs=("overconfident",))
     picture = _display(read_rows(request), display, settings)
@@ -111,26 +112,24 @@ def plot(**options: Any) -> None:
         target.write(file.getvalue())
 
 
-def _display(rows: Rows, display: str, settings: dict[str, Any]) -> Any:
+def _display(rows: "DataSet", display: str, settings: dict[str, Any]) -> Any:
     name, takes = _DISPLAYS[display]
     cls = getattr(import_module("trueness.plot"), name)
     if display == "guarantee":
         return cls.from_sizes(len(rows))
-    models = rows.choice.models
-    if "one" in takes and len(models) > 1:
-        raise InputError("--display", f"{display} draws one model", f"`--prob` names {len(models)}")
-    with rows.about(*models) as warned:
-        scores, shared = rows.model_scores()
+    single = len(rows.models) == 1
+    if "one" in takes and not single:
+        raise InputError(
+            "--display", f"{display} draws one model", f"`--prob` names {len(rows.models)}"
+        )
+    with about(rows) as warned:
         options = {key: value for key, value in settings.items() if key in takes}
-        if rows.is_matrix(models[0]) and "kind" in takes:
+        if rows.is_matrix() and "kind" in takes:
             options.setdefault("kind", "confidence")
-        if rows.choice.by:
-            options["by"] = rows.columns.groups[rows.choice.by[0]]
-        drawn: Any = scores
-        if len(scores) == 1:
-            ((model, drawn),) = scores.items()
-            if display != "bins":
-                options["name"] = model
-        picture = cls.from_predictions(shared.y_true, drawn, **options, **shared.rows)
-    note(*filter(None, [shared.remark]), *warned)
+        if rows.request.by:
+            (options["by"],) = rows.by.values()
+        if single and display != "bins":
+            options["name"] = rows.model.name
+        picture = rows.ask(cls.from_predictions, **options)
+    note(*filter(None, [rows.order.remark]), *warned)
     return picture

@@ -46,7 +46,7 @@ _REMEDIES = {
     "matrix": "Several classes need one column of scores each: `--prob-columns` names them.",
 }
 MARKDOWN = {".md": "markdown", ".markdown": "markdown"}
-_SUFFIXES = {".json": "json", **MARKDOWN, ".csv": "csv", ".txt": "table"}
+SUFFIXES = {".json": "json", **MARKDOWN, ".csv": "csv", ".txt": "table"}
 
 
 class Refusal(click.ClickException):
@@ -196,6 +196,16 @@ def reword_messages(words: Wording, context: str = "") -> Iterator[list[str]]:
     messages += dict.fromkeys(capital(words.spell(message)) for _, message in caught)
 
 
+@contextmanager
+def printed_warnings() -> Iterator[None]:
+    """Print the library's warnings, each once, also before an error."""
+    with collected_warnings() as caught:
+        try:
+            yield
+        finally:
+            warning(*dict.fromkeys(message for _, message in caught))
+
+
 @dataclass(frozen=True)
 class Output:
     """The result of a command: a table, and the same as a JSON object."""
@@ -216,27 +226,27 @@ class Target:
     """A file; None is standard output."""
 
     @classmethod
-    def pop_from(
+    def of(
         cls,
-        options: dict[str, Any],
-        suffixes: Mapping[str, str] = _SUFFIXES,
-        usual: str = "table",
+        form: str | None,
+        path: str | None,
+        read: Sequence[str] = (),
         *,
+        suffixes: Mapping[str, str] = SUFFIXES,
+        usual: str = "table",
         file: str | None = None,
         demand_suffix: bool = False,
     ) -> "Target":
-        """Take ``--format`` and ``--output`` out of a command's options.
+        """What ``--format`` and ``--output`` say; without either, write to `file`.
 
-        Without either, write to `file`. The file must be writable and none of those that are read;
-        its suffix says which format.
+        The file must be writable and none of those that are `read`; its suffix says which format.
         """
-        form = options.pop("form")
-        path = options.pop("output")
         if path is None and form in (None, usual):
             path = file
         if path in (None, "-"):
             return cls(form or usual, None)
-        check_writable(path, *options.get("files", ()))
+        assert path is not None
+        check_writable(path, *read)
         suffix = Path(path).suffix.lower()
         if form is None and suffix not in suffixes and (suffix or demand_suffix):
             *leading, last = suffixes
@@ -436,3 +446,26 @@ def join_names(names: Iterable[str]) -> str:
     """The names of measures in a sentence, each once."""
     plain = [name.removeprefix("– ").replace(", %", "").replace(",", "") for name in names]
     return ", ".join(dict.fromkeys(plain))
+
+
+def group_columns(by: Iterable[str | None]) -> list[Column]:
+    """The columns that name the group of a row.
+
+    A table is headed by the name of the column if there is only one.
+    """
+    names = list(dict.fromkeys(filter(None, by)))
+    if len(names) > 1:
+        return [Column("by", "by", "name"), Column("group", "group", "name")]
+    if names:
+        return [Column("by", "by", forms="data"), Column("group", names[0], "name")]
+    return []
+
+
+def model_column(models: Iterable[str], by: Sequence[Column]) -> Column:
+    """The column that names the model; a table of the groups of one model goes without it."""
+    return model_if(not by or len(set(models)) > 1)
+
+
+def model_if(several: bool) -> Column:
+    """The column that names the model; a table goes without it unless there are several."""
+    return Column("model", "model", "name", "all" if several else "data")

@@ -11,17 +11,19 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.strings import visible, visible_lines
-from trueness.cli._columns import LOG_FIELDS, Model, Request
-from trueness.cli._dataset import Rows, dropped_message, missing_rows, open_dataset, require_rows
 from trueness.cli._printing import MARKDOWN, Target, note, warning
+from trueness.cli._reading import about, dropped_message, judged, read_unchecked
 from trueness.cli._tally import OWN_BINS, add, each, file_names, own_bins, read_total
 from trueness.cli._watch import EVERY, period
 from trueness.errors import InputError, collected_warnings
+from trueness.sources._request import LOG_FIELDS, Model, Request
 
 if TYPE_CHECKING:
     from trueness._report.report import Report
     from trueness.results._page import Command, Provenance
+    from trueness.sources._data_set import DataSet
 
+_FILE_OPTIONS = ("input_format", "separator", "decimal", "missing")
 _LOG_OPTIONS = ("scorer", "confidence", *LOG_FIELDS)
 _USUAL = "trueness-report.html"
 _SUFFIXES = {".html": "html", ".htm": "html", **MARKDOWN, ".json": "json", ".txt": "text"}
@@ -32,7 +34,7 @@ _intervals = opt.shown_intervals(
 )
 _page = opt.combine(
     opt.text("--title", "Heading of the page.", metavar="TEXT"),
-    opt.output(("html", "markdown", "json", "text")),
+    opt.output(("html", "markdown", "json", "text"), _SUFFIXES, file=_USUAL),
 )
 
 
@@ -55,7 +57,7 @@ _page = opt.combine(
 @opt.choice("--every", EVERY, "Take the dates of --over together.")
 @opt.seed()
 @_page
-def report(**options: Any) -> None:
+def report(request: Request, target: Target, **options: Any) -> None:
     """Write a report on the calibration of predicted probabilities.
 
     It says whether they are calibrated, with what confidence, where they are off and what would fix
@@ -76,13 +78,12 @@ def report(**options: Any) -> None:
 
     Exit code 0: written, whatever the verdict. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     settings = {
         name: options[name]
         for name in ("crossed", "level", "intervals", "seed", "title", "rounded_to")
     }
     settings["bins"] = opt.bin_rule(options["bins"])
-    request = replace(Request.pop_from(options), multilabel=options["kind"] is not None)
+    request = replace(request, multilabel=options["kind"] is not None)
     over = request.over
     if options["every"] is not None and over is None:
         raise click.UsageError("--every needs --over.")
@@ -92,15 +93,16 @@ def report(**options: Any) -> None:
         raise click.UsageError(
             "--judge is for one label of all rows: leave out --over, --each and --kind multilabel."
         )
-    rows = _rows(request if over is None else replace(request, by=(*request.by, over)))
+    rows = read_unchecked(request if over is None else replace(request, by=(*request.by, over)))
     if over is not None:
         settings |= _series(_periods(rows, over, options["every"]), settings)
-        rows = replace(rows, choice=replace(rows.choice, by=request.by))
+        rows = replace(rows, request=replace(rows.request, by=tuple(dict.fromkeys(request.by))))
     elif options["each"]:
         from trueness.sources._files import expand_paths
 
-        files = expand_paths(request.files)
-        parts = [(name, _rows(replace(request, files=(name,)))) for name in files]
+        parts = []
+        for name in expand_paths(request.files):
+            parts.append((name, read_unchecked(replace(request, files=(name,)))))
         settings |= _series(parts, settings)
     elif len(request.files) > 1:
         note(f"{len(request.files):,} files are read as one; `--each` also tests each of them.")
@@ -110,9 +112,11 @@ def report(**options: Any) -> None:
     _write(report_of_rows(rows, settings), target)
 
 
-def _judged(rows: Rows, settings: dict[str, Any]) -> tuple[Rows, list[str]]:
+def _judged(rows: "DataSet", settings: dict[str, Any]) -> "tuple[DataSet, list[str]]":
     """The rows with a human label, and what they say of each model together with the judge."""
-    models = rows.judged(level=settings["level"], seed=settings["seed"])
+    from trueness.sources._columns import missing_rows
+
+    models = judged(rows, level=settings["level"], seed=settings["seed"])
     notes = []
     for name, powered in models.items():
         head = f"{name}: " if len(models) > 1 else ""
@@ -125,39 +129,33 @@ def _judged(rows: Rows, settings: dict[str, Any]) -> tuple[Rows, list[str]]:
     return replace(rows.select(~missing_rows(rows.label)), request=request), notes
 
 
-def _record_of_judge(rows: Rows, level: float) -> "tn.results.Judge | None":
+def _record_of_judge(rows: "DataSet", level: float) -> "tn.results.Judge | None":
     """How the judge labels rows that people labelled too; None for a judge with scores."""
     complete = rows.complete()
-    judge = complete.columns.labels[str(rows.choice.judge)]
-    with rows.about(*rows.choice.models, options={"pos_label": "--pos-label"}):
+    with about(rows, options={"pos_label": "--pos-label"}):
         try:
             with collected_warnings():  # `powered` warns of selected rows and of few clusters
                 return tn.judge(
                     complete.label,
-                    judge,
+                    complete.judge,
                     cluster=complete.cluster,
                     level=level,
-                    pos_label=_own_event(complete, judge),
+                    pos_label=_own_event(complete),
                 )
         except InputError:
             note("The judge's own record needs labels of two values, such as 0 and 1.")
             return None
 
 
-def _own_event(rows: Rows, judge: Any) -> Any:
+def _own_event(rows: "DataSet") -> Any:
     """The label that is the event, if labels and judge are words."""
     event = rows.request.pos_label
-    if event is None or judge.dtype.kind in "biuf":
+    if event is None or rows.judge.dtype.kind in "biuf":
         return None
     return event
 
 
-def _rows(request: Request) -> Rows:
-    with open_dataset(request, compared=True) as data:
-        return data.rows()
-
-
-def _periods(rows: Rows, over: str, every: str | None) -> "list[tuple[str, Rows]]":
+def _periods(rows: "DataSet", over: str, every: str | None) -> "list[tuple[str, DataSet]]":
     """The rows of each value of a column, or of each day, week or month."""
     import numpy as np
 
@@ -170,7 +168,7 @@ def _periods(rows: Rows, over: str, every: str | None) -> "list[tuple[str, Rows]
     return [(str(name), rows.select(code == i)) for i, name in enumerate(names)]
 
 
-def _series(parts: "list[tuple[str, Rows]]", settings: dict[str, Any]) -> dict[str, Any]:
+def _series(parts: "list[tuple[str, DataSet]]", settings: dict[str, Any]) -> dict[str, Any]:
     """The lines and the tests of files or periods."""
     from trueness.cli._measurements import Options
     from trueness.cli._measures_table import compare_files
@@ -180,19 +178,17 @@ def _series(parts: "list[tuple[str, Rows]]", settings: dict[str, Any]) -> dict[s
     return {"files": files.rows, "series": files.series}
 
 
-def _sums(rows: Rows) -> "tn.Accumulator":
-    if len(rows.choice.models) != 1:
-        raise InputError(
-            "--prob", "must name one model for a series", f"got {len(rows.choice.models)}"
-        )
+def _sums(rows: "DataSet") -> "tn.Accumulator":
+    from trueness.sources._data_set import require_rows
+
+    if len(rows.models) != 1:
+        raise InputError("--prob", "must name one model for a series", f"got {len(rows.models)}")
     rows = rows.complete()
     require_rows(rows.source, len(rows))
-    (model,) = rows.choice.models
-    arguments = rows.arguments(model)
-    options: dict[str, Any] = {**arguments.rows, "missing": "raise"}
+    options: dict[str, Any] = {**rows.options, "missing": "raise"}
     weight = options.pop("sample_weight", None)
     total = tn.Accumulator("distinct", kind="classwise", **options)
-    total.update(arguments.y_true, arguments.y_prob, sample_weight=weight)
+    total.update(rows.y_true, rows.y_prob, sample_weight=weight)
     return total
 
 
@@ -203,7 +199,7 @@ def _sums(rows: Rows) -> "tn.Accumulator":
 @_intervals
 @each
 @_page
-def report_of_sums(**options: Any) -> None:
+def report_of_sums(files: tuple[str, ...], target: Target, **options: Any) -> None:
     """Write a page about the rows that .tally files sum up.
 
     It names the sections that need the rows.
@@ -213,13 +209,12 @@ def report_of_sums(**options: Any) -> None:
     from trueness.cli._measures_table import compare_files
     from trueness.results._page import Command, Provenance
 
-    target = Target.pop_from(options, _SUFFIXES, "html", file=_USUAL)
     rule = opt.bin_rule(options["bins"])  # before the files are read
-    sums, total = read_total(options["files"], target.path)
+    sums, total = read_total(files, target.path)
     series: dict[str, Any] = {}
     if options["each"]:
-        files = compare_files(sums, total, Options(rule or own_bins(total), options["level"]))
-        series = {"files": files.rows, "series": files.series}
+        compared = compare_files(sums, total, Options(rule or own_bins(total), options["level"]))
+        series = {"files": compared.rows, "series": compared.series}
     label, scores = (total.about.get(key) for key in ("label", "prob"))
     command = None
     if isinstance(label, str) and isinstance(scores, str):
@@ -262,13 +257,15 @@ def _write(report: "Report", target: Target) -> None:
         note(f"report written to {target.path}.")
 
 
-def report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
+def report_of_rows(rows: "DataSet", settings: dict[str, Any]) -> "Report":
     """The report on rows that were read."""
+    from trueness.sources._data_set import require_rows
+
     require_rows(rows.source, len(rows))
     rows.check_shapes()
-    if rows.choice.statements is not None:
+    if rows.statements is not None:
         return _report_of_statements(rows.complete(), settings)
-    with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
+    with about(rows) as warned, progress_bar("Writing the report") as bar:
         from trueness._report.report import report_rows
 
         answers = getattr(rows.origin, "answers", None)
@@ -279,79 +276,67 @@ def report_of_rows(rows: Rows, settings: dict[str, Any]) -> "Report":
                 "missing": answers.missing,
                 "notes": answers.notes,
             }
-        if rows.request.multilabel:
-            arguments = rows.side_by_side()
-            labels = arguments.y_true
-            scores = arguments.y_prob
-        else:
-            scores, arguments = rows.model_scores()
-            labels = rows.own_labels()
         result = report_rows(
-            labels,
-            scores,
-            arguments.rows,
-            by=_segments(rows),
+            rows.y_true,
+            rows.y_prob if rows.request.multilabel else rows.scores,
+            rows.options,
+            by=rows.by or None,
             cluster=rows.cluster,
             progress=bar,
             **options,
         )
     counts = result.to_dict()["rows"]
     warning(*dropped_message(counts["dropped"], counts["given"]))
-    note(*filter(None, [arguments.remark]), *warned)
+    note(*filter(None, [rows.order.remark]), *warned)
     return result
 
 
-def _segments(rows: Rows) -> dict[str, Any] | None:
-    """The columns of segments, if there are any."""
-    return {name: rows.columns.groups[name] for name in rows.choice.by} or None
-
-
-def _provenance(rows: Rows) -> "Provenance":
+def _provenance(rows: "DataSet") -> "Provenance":
     """Where the rows come from, and how other commands read them."""
     from trueness._report.report import today
     from trueness.results._page import Provenance
 
-    choice = rows.choice
-    several = rows.request.multilabel
+    request = rows.request
+    several = request.multilabel
     commands = {}
-    for model in choice.models:
+    for model in rows.models:
         name = f"label {model.name}" if several else model.name
         commands[name] = _command(rows, model)
     return Provenance(
         rows.source,
-        None if several or choice.models[0].label else choice.label,
+        None if several or rows.models[0].label else request.label,
         None,
         today(),
         commands,
-        cluster_name=choice.cluster or "",
+        cluster_name=request.cluster or "",
         of_answers=hasattr(rows.origin, "answers"),
     )
 
 
-def _report_of_statements(rows: Rows, settings: dict[str, Any]) -> "Report":
+def _report_of_statements(rows: "DataSet", settings: dict[str, Any]) -> "Report":
     """The report of intervals, quantiles or risks."""
-    with rows.about(*rows.choice.models) as warned, progress_bar("Writing the report") as bar:
+    with about(rows) as warned, progress_bar("Writing the report") as bar:
         from trueness._report.report import report_assessments, today
         from trueness.results._page import Provenance
 
-        statements = rows.choice.statements
+        statements = rows.statements
         has_scores = statements is None or statements.followup
         bins = settings["bins"] if has_scores or opt.is_typed("bins") else tn.Distinct()
         models = {}
-        for model in rows.choice.models:
-            models[model.name] = tn.assess(
-                rows.arguments(model).y_true,
-                by=_segments(rows),
+        for part in rows.by_model():
+            models[part.model.name] = tn.assess(
+                part.y_true,
+                by=rows.by or None,
                 cluster=rows.cluster,
                 bins=bins,
                 crossed=settings["crossed"],
                 level=settings["level"],
                 seed=settings["seed"],
             )
-        commands = {model.name: _command_of_statements(rows, model) for model in rows.choice.models}
+        commands = {model.name: _command_of_statements(rows, model) for model in rows.models}
         result = report_assessments(
             models,
-            origin=Provenance(rows.source, rows.choice.label, None, today(), commands),
+            origin=Provenance(rows.source, rows.request.label, None, today(), commands),
             progress=bar,
             intervals=settings["intervals"],
             title=settings["title"],
@@ -384,12 +369,11 @@ def _accepted(answers: "tn.results.Answers") -> list[dict[str, Any]]:
     return lines
 
 
-def _command(rows: Rows, model: Model) -> "Command | None":
+def _command(rows: "DataSet", model: Model) -> "Command | None":
     """How these rows were read, for other commands; None for logits, which few maps take."""
     from trueness.results._page import Command  # loads what a page needs
 
     request = rows.request
-    choice = rows.choice
     if request.from_logits or request.pair:
         return None
     files = _files_again(request)
@@ -409,34 +393,32 @@ def _command(rows: Rows, model: Model) -> "Command | None":
             event = request.labels[1]
         elif rows.label.dtype.kind in "OU":
             event = model.classes[1]
-    typed = {
-        "--label": model.label or choice.label,
+    typed: dict[str, Any] = {
+        "--label": model.label or request.label,
         option: scores,
-        "--weight": choice.weight,
+        "--weight": request.weight,
         "--weight-type": None if request.weight_type == "auto" else request.weight_type,
         "--pos-label": event,
     }
     if request.labels is not None and event is None:
         typed["--labels"] = ",".join(request.labels)
-    for name in ("input_format", "separator", "decimal", "missing", *_LOG_OPTIONS):
-        value = getattr(request, name)
-        if value != getattr(Request, name):
-            typed[f"--{name.replace('_', '-')}"] = value
+    typed |= request.typed(*_FILE_OPTIONS, *_LOG_OPTIONS)
     return Command(
         files=files,
         options={option: value for option, value in typed.items() if value is not None},
         flags=("--percent",) if request.percent else (),
-        cluster=choice.cluster,
+        cluster=request.cluster,
     )
 
 
-def _command_of_statements(rows: Rows, model: Model) -> "Command | None":
+def _command_of_statements(rows: "DataSet", model: Model) -> "Command | None":
     """The same for intervals and risks by a horizon; None for quantiles, which `fit` refuses."""
     from trueness.results._page import Command  # loads what a page needs
 
-    stated = rows.choice.statements
+    stated = rows.statements
     if stated is None or stated.kind == "quantiles":
         return None
+    options: dict[str, Any]
     if stated.kind == "interval":
         lower, upper = stated.models[model.name]
         options = {
@@ -452,12 +434,8 @@ def _command_of_statements(rows: Rows, model: Model) -> "Command | None":
             "--event": stated.outcome,
             "--horizon": _typed(stated.horizon),
         }
-    request = rows.request
-    for name in ("input_format", "separator", "decimal", "missing"):
-        value = getattr(request, name)
-        if value != getattr(Request, name):
-            options[f"--{name.replace('_', '-')}"] = value
-    return Command(_files_again(request), options, cluster=rows.choice.cluster)
+    options |= rows.request.typed(*_FILE_OPTIONS)
+    return Command(_files_again(rows.request), options, cluster=rows.request.cluster)
 
 
 def _typed(value: float) -> str:

@@ -1,6 +1,6 @@
 """``trueness route``: which answers a cheap model may give instead of a strong one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -8,9 +8,6 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Column, Table
-from trueness.cli._answers import paired_rows
-from trueness.cli._columns import Request, _check_column
-from trueness.cli._dataset import as_fractions, open_source, require_rows, uses_logs
 from trueness.cli._printing import (
     VALUE_AND_LIMITS,
     Output,
@@ -19,7 +16,10 @@ from trueness.cli._printing import (
     warning,
     wording,
 )
+from trueness.cli._reading import names_of, open_source, paired_rows
 from trueness.errors import InputError, Place
+from trueness.sources._columns import as_fractions
+from trueness.sources._request import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -66,8 +66,9 @@ _NUMBERS = ("share", "saved", "difference", "random")
 @opt.file_format
 @opt.text("--scorer", "Of logs: the scorer that says which answers are right.")
 @opt.log_fields
+@opt.request
 @opt.output()
-def route(**options: Any) -> None:
+def route(request: Request, target: Target, **options: Any) -> None:
     """From which confidence on a cheap model may answer instead of a strong one.
 
     The mix of both is shown to lose at most --loss of the strong model's accuracy. Two logs are
@@ -81,15 +82,14 @@ def route(**options: Any) -> None:
 
     Exit code 0: a threshold is certified. 1: none is. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    target = Target.pop_from(options)
-    terms = {name: options.pop(name) for name in ("loss", "level", "cost", "confidence_is_free")}
+    from trueness.sources._logs import uses_logs
+
     named = {name: options.pop(name) for name in ("cheap", "strong")}
-    column = options["confidence"]
-    request = Request.pop_from({**options, "confidence": None})
-    if uses_logs(request):
-        rows = _of_logs(Request.pop_from(options), named)
+    table = replace(request, confidence=None)
+    if uses_logs(table):
+        rows = _of_logs(request, named)
     else:
-        rows = _of_table(request, {**named, "confidence": column})
+        rows = _of_table(table, {**named, "confidence": request.confidence})
     with reword_messages(rows.words) as warned:
         result = tn.route(
             rows.cheap,
@@ -98,7 +98,7 @@ def route(**options: Any) -> None:
             by=rows.by or None,
             cluster=rows.cluster,
             missing=request.missing,
-            **terms,
+            **options,
         )
     warning(*warned)
     target.deliver(_output(result, rows))
@@ -130,15 +130,17 @@ def _words(columns: "Mapping[str, str]", place: "Callable[[Place], str]") -> Any
 
 def _of_table(request: Request, columns: dict[str, Any]) -> _Rows:
     """The three columns of one table."""
+    from trueness.sources._data_set import require_rows
+
     for name, column in columns.items():
         if column is None:
             raise click.UsageError(f"--{name} must name a column, unless the files are two logs.")
     groups = tuple(dict.fromkeys((*request.by, *filter(None, [request.cluster]))))
     with open_source(request) as source:
+        names = names_of(source)
         for name, column in columns.items():
-            _check_column(source.names, column, f"--{name}", source.name)
-        for name in groups:
-            _check_column(source.names, name, "--by or --cluster", source.name)
+            names.check(f"--{name}", column)
+        names.check("--by or --cluster", *groups)
         read = source.read((columns["cheap"], columns["strong"]), (columns["confidence"],), groups)
         confidence = as_fractions(read.numbers[columns["confidence"]], request.percent)
         require_rows(source.name, len(confidence))
@@ -158,22 +160,21 @@ def _of_logs(request: Request, named: dict[str, Any]) -> _Rows:
     for name, column in named.items():
         if column is not None:
             raise InputError(f"--{name}", "is for tables: logs have their own labels")
-    rows = paired_rows(request, only_first_needs_confidence=True)
-    models = rows.choice.models
-    if len(models) != 2:
+    rows = paired_rows(request, only_first_has_confidence=True)
+    if len(rows.models) != 2:
         demand = "must be the logs of two models, the cheap one first"
-        raise InputError("FILE", demand, f"got {', '.join(model.name for model in models)}")
-    cheap, strong = models
+        raise InputError("FILE", demand, f"got {', '.join(model.name for model in rows.models)}")
+    cheap, strong = rows.models
     (confidence,) = cheap.columns
     columns = {"cheap": cheap.name, "strong": strong.name, "confidence": confidence}
     return _Rows(
         cheap=rows.columns.labels[str(cheap.label)],
         confidence=rows.columns.numbers[confidence],
         strong=rows.columns.labels[str(strong.label)],
-        by={name: rows.columns.groups[name] for name in rows.choice.by},
+        by=rows.by,
         cluster=rows.cluster,
         words=_words(columns, lambda place: rows.origin.place(place.row)),
-        about={"source": rows.source, **columns, "by": list(rows.choice.by)},
+        about={"source": rows.source, **columns, "by": list(rows.request.by)},
     )
 
 

@@ -18,21 +18,15 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness.cli._columns import Choice, Model, Request
-from trueness.cli._dataset import (
-    Dataset,
-    Rows,
-    dropped_message,
-    open_dataset,
-    require_rows,
-    uses_logs,
-)
 from trueness.cli._printing import check_writable, note, reword_messages, warning, wording
+from trueness.cli._reading import about, dropped_message, open_data
 from trueness.errors import FewRowsWarning, InputError, OneClassWarning, collected_warnings
+from trueness.sources._request import Request
 
 if TYPE_CHECKING:
     from trueness._tally.rules import BinRule
     from trueness._tally.tally import Binned
+    from trueness.sources._data_set import DataSet
 
 MOST_CELLS = 2_000_000
 """Distinct scores, over all models and classes, that are kept apart; about 65 MB."""
@@ -62,7 +56,7 @@ _OFTEN = "Save the state for --resume this often."
 @click.option("--resume", is_flag=True, help="Continue a run that was interrupted or killed.")
 @opt.number("--save-every", _OFTEN, 10.0, opt.Between(0), metavar="SECONDS")
 @opt.file_output
-def tally(files: tuple[str, ...], output: str | None, min_rows: int | None, **options: Any) -> None:
+def tally(request: Request, output: str | None, min_rows: int | None, **options: Any) -> None:
     """Sum the rows of files into a small .tally file.
 
     Rows are read once, in bounded memory. `measure`, `gate`, `grades` and `report` read .tally
@@ -81,7 +75,9 @@ def tally(files: tuple[str, ...], output: str | None, min_rows: int | None, **op
     Exit code 0: written. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.sources._files import expand_paths
+    from trueness.sources._logs import uses_logs
 
+    files = request.files
     if not files:
         raise click.UsageError("Give a FILE to tally.")
     sums = any(name.endswith(".tally") for name in files)
@@ -90,7 +86,7 @@ def tally(files: tuple[str, ...], output: str | None, min_rows: int | None, **op
             raise click.UsageError(
                 f"{typed} is for rows; .tally files are sums already, and only add."
             )
-    if min_rows is not None and not sums and not options["by"]:
+    if min_rows is not None and not sums and not request.by:
         raise click.UsageError("--min-rows is for groups: give --by as well, or leave it out.")
     if output is None or output == "-":
         raise InputError("--output", "must name the file to write, such as day.tally")
@@ -106,14 +102,13 @@ def tally(files: tuple[str, ...], output: str | None, min_rows: int | None, **op
     resume = options.pop("resume")
     save_every = options.pop("save_every")
     bins = options["bins"]
-    options["bins"] = bins if bins in ("sketch", "distinct") else opt.bin_rule(bins)
-    state = {name: repr(value) for name, value in sorted(options.items())}
+    rule = bins if bins in ("sketch", "distinct") else opt.bin_rule(bins)
+    state = _state(rule)
     settings = {
-        "bins": options.pop("bins"),
-        "kind": options.pop("kind"),
-        "buckets": int(options.pop("buckets")),
+        "bins": rule,
+        "kind": options["kind"],
+        "buckets": int(options["buckets"]),
     }
-    request = Request.pop_from(options)
     if request.cluster is None and uses_logs(replace(request, files=files)):
         request = replace(request, cluster="question")
     if request.cluster is None:
@@ -128,6 +123,14 @@ def tally(files: tuple[str, ...], output: str | None, min_rows: int | None, **op
     for i, name in enumerate(files):
         run.add(i, replace(request, files=(name,)))
     run.finish(min_rows)
+
+
+def _state(rule: Any) -> dict[str, str]:
+    """The options that must be the same when a run is resumed."""
+    options = dict(click.get_current_context().params) | {"bins": rule}
+    for name in ("files", "output", "min_rows", "resume", "save_every"):
+        del options[name]
+    return {name: repr(value) for name, value in sorted(options.items())}
 
 
 def _stamp(name: str) -> list[Any]:
@@ -191,38 +194,35 @@ class _Run:
         if number > self.file:
             self.file = number
             self.rows = 0
-        with open_dataset(request) as data, progress_bar(f"Reading {data.source.name}") as report:
-            if len(data.choice.models) != 1:
+        with open_data(request) as data, progress_bar(f"Reading {data.source}") as report:
+            if len(data.models) != 1:
                 raise InputError(
                     "--prob", "must name one model for a tally", "make one tally for each"
                 )
-            for rows, read in data.pieces(data.choice.groups):
+            for rows, read in data.pieces(data.group_columns):
                 end = rows.first + len(rows)
                 if end > self.rows:
                     self._add(rows.select(np.arange(rows.first, end) >= self.rows), end)
-                report(read, data.source.size)
+                report(read, data.origin.size)
+            note(*data.origin.note.splitlines())
 
-    def _add(self, rows: Rows, end: int) -> None:
-        (model,) = rows.choice.models
+    def _add(self, rows: "DataSet", end: int) -> None:
         self.rows = end
         rows = rows.complete()
         self.dropped += rows.dropped
         rows.check_groups()
         if len(rows) == 0:  # nothing that shows what the labels are
             return
-        with rows.about(model) as warned:
-            arguments = rows.arguments(model)
-            options: dict[str, Any] = {**arguments.rows, "missing": "raise"}
+        with about(rows) as warned:
+            options: dict[str, Any] = {**rows.options, "missing": "raise"}
             weight = options.pop("sample_weight", None)
             by, group = _groups_of(rows)
             if self.seen is None:
-                self.seen = tn.Accumulator(
-                    by=by, about=_about(rows.choice), **self.settings, **options
-                )
-                note(*filter(None, [arguments.remark]))
+                self.seen = tn.Accumulator(by=by, about=_about(rows), **self.settings, **options)
+                note(*filter(None, [rows.order.remark]))
             self.seen.update(
-                arguments.y_true,
-                arguments.y_prob,
+                rows.y_true,
+                rows.y_prob,
                 sample_weight=weight,
                 group=group,
                 cluster=rows.cluster,
@@ -242,6 +242,8 @@ class _Run:
     def finish(self, min_rows: int | None) -> None:
         """Write the sums of all rows, then remove the saved state."""
         if self.seen is None:
+            from trueness.sources._data_set import require_rows
+
             require_rows(self.inputs[0][0], self.dropped, 0)
         assert self.seen is not None
         if self.seen.n == 0:
@@ -253,10 +255,10 @@ class _Run:
         self.partial.unlink(missing_ok=True)
 
 
-def _groups_of(rows: Rows) -> tuple[str | tuple[str, ...] | None, Any]:
+def _groups_of(rows: "DataSet") -> tuple[str | tuple[str, ...] | None, Any]:
     """The columns of `--by`, and the group of each row, as an Accumulator takes them."""
-    names = rows.choice.by
-    columns = {name: list(map(str, rows.columns.groups[name].tolist())) for name in names}
+    names = rows.request.by
+    columns = {name: list(map(str, column.tolist())) for name, column in rows.by.items()}
     if not names:
         return None, None
     if len(names) == 1:
@@ -264,12 +266,12 @@ def _groups_of(rows: Rows) -> tuple[str | tuple[str, ...] | None, Any]:
     return names, columns
 
 
-def _about(choice: Choice) -> dict[str, Any]:
+def _about(rows: "DataSet") -> dict[str, Any]:
     """The columns of a tally, as its file keeps them."""
-    (model,) = choice.models
-    about = {"label": choice.label, "prob": model.name, "weight": choice.weight}
-    if choice.cluster is not None:
-        about["cluster"] = choice.cluster
+    request = rows.request
+    about = {"label": request.label, "prob": rows.model.name, "weight": request.weight}
+    if request.cluster is not None:
+        about["cluster"] = request.cluster
     return about
 
 
@@ -310,19 +312,21 @@ class ModelSums:
 
 
 def stream_sums(
-    data: Dataset,
-    sums_of: "Callable[[Rows, Model], ModelSums]",
+    data: "DataSet",
+    sums_of: "Callable[[DataSet], ModelSums]",
     lattice: "BinRule",
     lost: str,
     *,
     requested: bool,
 ) -> dict[str, ModelSums]:
-    """Add up what `sums_of` makes of each piece, by model.
+    """Add up what `sums_of` makes of each model's rows in each piece.
 
     `lattice` are the bins to fall back to if there are too many distinct scores; a note then says
     what is `lost`.
     """
-    name = data.source.name
+    from trueness.sources._data_set import require_rows
+
+    name = data.source
     if not requested:
         note(f"{name} is large and is read by stream; `--no-stream` reads it whole.")
 
@@ -348,23 +352,22 @@ def stream_sums(
             rows = piece.complete()
             n += len(piece)
             dropped += rows.dropped
-            for model in data.choice.models if len(rows) else ():
+            for part in rows.by_model() if len(rows) else ():
+                model = part.model.name
                 # A piece may be short, or have one label only; the measures look at the whole.
-                with (
-                    rows.about(model) as warned,
-                    collected_warnings(FewRowsWarning, OneClassWarning),
-                ):
-                    sums = sums_of(_with_binary_labels(rows, model, seen), model)
+                with about(part) as warned, collected_warnings(FewRowsWarning, OneClassWarning):
+                    sums = sums_of(_with_binary_labels(part, seen))
                     if binned:
                         sums = coarsen(sums)
-                    if model.name in total:
-                        sums = sums.after(total[model.name])
-                    total[model.name] = sums
+                    if model in total:
+                        sums = sums.after(total[model])
+                    total[model] = sums
                 messages |= dict.fromkeys(warned)
             if not binned and sum(sums.n_cells for sums in total.values()) > MOST_CELLS:
                 binned = True
                 total = {model: coarsen(sums) for model, sums in total.items()}
-            report(read, data.source.size)
+            report(read, data.origin.size)
+    note(*data.origin.note.splitlines())
     require_rows(name, n, len(total))
     if binned:
         note(f"there are more than {MOST_CELLS:,} distinct scores. {lost}")
@@ -372,15 +375,15 @@ def stream_sums(
     return {model: replace(sums, warnings=warnings) for model, sums in total.items()}
 
 
-def _with_binary_labels(rows: Rows, model: Model, seen: set[Any]) -> Rows:
+def _with_binary_labels(rows: "DataSet", seen: set[Any]) -> "DataSet":
     """Labels as true or false if ``--pos-label`` names one: a piece need not have both.
 
     `seen` are those of all.
     """
-    if rows.request.pos_label is None or rows.is_matrix(model):
+    if rows.request.pos_label is None or rows.is_matrix():
         return rows
-    event = rows.arguments(model).rows["pos_label"]
-    name = model.label or rows.choice.label
+    event = rows.options["pos_label"]
+    name = rows.model.label or str(rows.request.label)
     label = rows.columns.labels[name]
     seen |= set(label.tolist())
     if len(seen) > 2 or (len(seen) == 2 and event not in seen):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,9 +11,12 @@ import trueness.cli._options as opt
 from trueness._text.numbers import p_value
 from trueness._text.strings import grouped
 from trueness._text.table import Column, Table
-from trueness.cli._columns import Request, group_columns, model_column
-from trueness.cli._dataset import Arguments, Rows, read_rows
-from trueness.cli._printing import Output, Target, wording
+from trueness.cli._printing import Output, Target, group_columns, model_column, wording
+from trueness.cli._reading import ask_each, read_rows
+from trueness.sources._request import Request
+
+if TYPE_CHECKING:
+    from trueness.sources._data_set import DataSet
 
 _CLASSICAL = ("spiegelhalter", "cox", "hosmer-lemeshow")
 _TEXTBOOK = (*_CLASSICAL, "ks", "kuiper")
@@ -57,7 +60,7 @@ _TOO_GOOD = 0.001
 @opt.rounded_to("For omnibus: the scores were rounded to multiples of this")
 @opt.seed()
 @opt.output()
-def test(**options: Any) -> None:
+def test(request: Request, target: Target, **options: Any) -> None:
     """Test whether scores are calibrated.
 
     A small p-value is evidence against calibration; a large one is no evidence for it.
@@ -78,7 +81,6 @@ def test(**options: Any) -> None:
     Exit code 0: tested, whatever the result (to fail a build, use `trueness gate`). 2: the options
     or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    target = Target.pop_from(options)
     typed = {name: options[name] or None for name in _TAKE}
     typed["bins"] = opt.bin_rule(options["bins"])
     methods = tuple(dict.fromkeys(options["methods"]))
@@ -88,38 +90,38 @@ def test(**options: Any) -> None:
     kind = options.pop("kind")
     settings = {}
     for method in methods:
-        settings[method] = _settings(method, methods, typed, options)
+        settings[method] = _settings(method, methods, typed, options["level"])
+        if method in _TAKE["resamples"] or request.cluster is not None:
+            settings[method]["seed"] = options["seed"]
         if kind not in (None, "multilabel"):
             settings[method]["kind"] = kind
-    rows = read_rows(replace(Request.pop_from(options), multilabel=kind == "multilabel"))
+    rows = read_rows(replace(request, multilabel=kind == "multilabel"))
     results = list(_results(rows, settings, equivalence))
     _adjust(results)
     target.deliver(_output(rows, results, top=_is_top(rows, kind, options["k"])))
 
 
 def _settings(
-    method: str, methods: Sequence[str], typed: dict[str, Any], options: dict[str, Any]
+    method: str, methods: Sequence[str], typed: dict[str, Any], level: float
 ) -> dict[str, Any]:
-    """The options of a method."""
-    settings = {"level": options["level"]}
+    """The options of a method, but for the seed."""
+    settings = {"level": level}
     for name, takers in _TAKE.items():
         # An option that no method takes is passed on, for the library to refuse.
         is_taken = method in takers or takers.isdisjoint(methods)
         if is_taken and typed[name] is not None:
             settings[name] = typed[name]
-    if method in _TAKE["resamples"] or options["cluster"] is not None:
-        settings["seed"] = options["seed"]
     return settings
 
 
-def _is_top(rows: Rows, kind: str | None, k: int | None) -> bool:
+def _is_top(rows: "DataSet", kind: str | None, k: int | None) -> bool:
     """Whether the largest of several scores is tested."""
-    (model, *_) = rows.choice.models
-    if kind not in (None, "confidence") or k not in (None, 1) or not rows.is_matrix(model):
+    if kind not in (None, "confidence") or k not in (None, 1) or not rows.is_matrix():
         return False
     # Two columns are a binary problem, unless an option says otherwise.
     is_chosen = kind is not None or k is not None
-    return is_chosen or rows.arguments(model).y_prob.shape[1] > 2
+    first, *_ = rows.scores.values()
+    return is_chosen or first.shape[1] > 2
 
 
 def _equivalence(
@@ -153,7 +155,7 @@ def _equivalence(
 
 
 def _results(
-    rows: Rows, settings: dict[str, dict[str, Any]], equivalence: dict[str, Any]
+    rows: "DataSet", settings: dict[str, dict[str, Any]], equivalence: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     tests: list[tuple[Any, dict[str, Any]]] = []
     for method, options in settings.items():
@@ -161,15 +163,12 @@ def _results(
     if equivalence:
         tests.append((tn.equivalence_test, equivalence))
 
-    def ask(model: Arguments, part: Rows) -> list[Any]:
-        return [
-            test(model.y_true, model.y_prob, cluster=part.cluster, **options, **model.rows)
-            for test, options in tests
-        ]
+    def ask(part: "DataSet") -> list[Any]:
+        return [part.ask(test, cluster=part.cluster, **options) for test, options in tests]
 
-    for group, model, results in rows.each("Testing", ask):
+    for part, results in ask_each(rows, "Testing", ask):
         for result in results:
-            entry = {**group.entry(), "model": model.name, **result.to_dict()}
+            entry = {**part.group.entry(), "model": part.model.name, **result.to_dict()}
             if result.method == "omnibus":  # which has several statistics, and none to show
                 entry["statistic"] = None
             yield entry
@@ -195,9 +194,9 @@ def _where(entry: dict[str, Any]) -> str:
     return ", ".join(str(entry[key]) for key in ("model", "group") if key in entry)
 
 
-def _output(rows: Rows, results: Sequence[dict[str, Any]], *, top: bool) -> Output:
+def _output(rows: "DataSet", results: Sequence[dict[str, Any]], *, top: bool) -> Output:
     named = any(entry["strongest"] for entry in results)
-    groups = group_columns(rows.choice.by)
+    groups = group_columns(rows.request.by)
     columns = [
         *groups,
         model_column((entry["model"] for entry in results), groups),

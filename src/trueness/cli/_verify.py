@@ -1,9 +1,11 @@
 """``trueness verify``: repeat a gate from its receipt."""
 
+from typing import Any
+
 import click
 
 import trueness.cli._options as opt
-from trueness.cli._decisions import judged, judged_sums, output_of
+from trueness.cli._decisions import Criteria, asked_of, judge, judge_sums, output_of
 from trueness.cli._printing import note
 from trueness.cli._receipt import differences, read_receipt, receipt_of
 
@@ -27,14 +29,17 @@ def verify(receipt: str, files: tuple[str, ...]) -> None:
     read.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     before = read_receipt(receipt)
-    options = dict(before["asked"])
-    options["files"] = tuple(files or options["files"])
-    options["receipt"] = receipt
-    options["stream"] = None
-    options = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items()}
-    of_sums = any(name.endswith(".tally") for name in options["files"])
-    again = judged_sums(options) if of_sums else judged(options)
-    now = receipt_of(again.gate, again.options, again.digest, output_of(again))
+    asked: dict[str, Any] = {
+        name: tuple(v) if isinstance(v, list) else v for name, v in before["asked"].items()
+    }
+    asked["files"] = files or asked["files"]
+    criteria = Criteria(**{name: asked[name] for name in Criteria._fields})
+    if any(name.endswith(".tally") for name in asked["files"]):
+        again = judge_sums(asked["files"], criteria)
+    else:
+        again = judge(opt.request_of(dict(asked)), criteria)
+    output = output_of(again, criteria)
+    now = receipt_of(again.gate, asked_of(asked, criteria), again.digest(), output)
     if before["version"] != now["version"]:
         note(f"the receipt is of version {before['version']}, this is {now['version']}.")
     sentences = list(differences(before, now))

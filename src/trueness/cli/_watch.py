@@ -19,9 +19,9 @@ from trueness._progress import progress_bar
 from trueness._text.numbers import count
 from trueness._text.strings import json_ready
 from trueness.cli._printing import note, reword_messages, warning, wording, write
-from trueness.cli._watch_events import OPTIONS as STATED
 from trueness.cli._watch_events import kind_stated, read_statements, states_of
 from trueness.errors import InputError
+from trueness.sources._request import STATEMENT_OPTIONS
 
 _SETTINGS = ("alpha", "rate", "name")
 _SHOWN_CHANGES = 12  # looks that a replay lists
@@ -220,7 +220,7 @@ def _opened(state: str, options: dict[str, Any]) -> "tn.Watch":
         for name in ("label", "prob", "by", "time", "every", "pos_label", "missing")
     }
     columns["by"] = list(columns["by"]) if opt.is_typed("by") else None  # sums may know it
-    for name in STATED:
+    for name in STATEMENT_OPTIONS:
         if opt.is_typed(name):
             value = options[name]
             columns[name] = list(value) if isinstance(value, tuple) else value

@@ -5,17 +5,14 @@ from __future__ import annotations  # the types of arrays, which help does not n
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trueness.cli._columns import Request
-from trueness.cli._dataset import open_dataset
-from trueness.cli._events import stated_kind
 from trueness.cli._printing import warning
+from trueness.cli._reading import about as about_rows
+from trueness.cli._reading import open_data, read
 from trueness.errors import InputError
+from trueness.sources._request import STATEMENT_OPTIONS, Request
 
 if TYPE_CHECKING:
     import trueness as tn
-
-OPTIONS = ("outcome", "lower", "upper", "coverage", "quantiles", "followup", "event", "horizon")
-"""What names the columns; a state keeps those that were typed."""
 
 
 class Stated(NamedTuple):
@@ -53,19 +50,19 @@ class Stated(NamedTuple):
 
 def states_of(about: Mapping[str, Any]) -> bool:
     """Whether a watch is over statements other than the probability of a label."""
-    return any(name in about for name in OPTIONS)
+    return any(name in about for name in STATEMENT_OPTIONS)
 
 
 def kind_stated(about: Mapping[str, Any]) -> str:
     """The kind of events of a watch over statements."""
-    stated = Request(**{name: about[name] for name in OPTIONS if name in about})
-    return stated_kind(stated) or ""
+    stated = Request(**{name: about[name] for name in STATEMENT_OPTIONS if name in about})
+    return stated.stated_kind or ""
 
 
 def read_statements(files: Sequence[str], about: Mapping[str, Any]) -> Stated:
     """The statements in some files, by the columns of the watch."""
     stated: dict[str, Any] = {}
-    for name in OPTIONS:
+    for name in STATEMENT_OPTIONS:
         if name in about:
             value = about[name]
             stated[name] = tuple(value) if isinstance(value, list) else value
@@ -80,13 +77,12 @@ def read_statements(files: Sequence[str], about: Mapping[str, Any]) -> Stated:
         missing=about["missing"],
         **stated,
     )
-    with open_dataset(request) as data:
-        rows = data.rows().validate()
-    if len(rows.choice.models) > 1:
+    with open_data(request) as data:
+        rows = read(data).validate()
+    if len(rows.models) > 1:
         option = "--prob" if "horizon" in about else "--lower"
         raise InputError(option, "must be given once: each model needs a state of its own")
-    (model,) = rows.choice.models
-    with rows.about(model) as warned:
-        events: Any = rows.arguments(model).y_true
+    with about_rows(rows) as warned:
+        events: Any = rows.y_true
     warning(*warned)
     return Stated(events, {name: rows.columns.groups[name] for name in keys})

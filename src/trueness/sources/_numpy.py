@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness.errors import InputError
-from trueness.sources._table import Columns, Table, import_polars, prefixed
+from trueness.sources._columns import Columns
+from trueness.sources._table import Table, import_polars, prefixed
 
 
 class Arrays(Table):

@@ -4,7 +4,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
@@ -13,36 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness.errors import InputError, MissingLibraryError, TruenessError
+from trueness.sources._columns import Columns
 
 _BATCH_ROWS = 1 << 17
 _PLAIN_INTEGER = r"^(?:0|-?[1-9]\d{0,17})$"
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Columns that were read, by name.
-
-    A missing value is None in an object array and nan in a float array.
-    """
-
-    labels: Mapping[str, NDArray[Any]]  # of any type that the library accepts as labels
-    numbers: Mapping[str, NDArray[Any]]  # scores and weights
-    # Also clusters: only compared with each other.
-    groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.arrays()[0])
-
-    def arrays(self) -> list[NDArray[Any]]:
-        return [*self.labels.values(), *self.numbers.values(), *self.groups.values()]
-
-    def at(self, rows: NDArray[Any]) -> "Columns":
-        """Some of the rows."""
-        return Columns(
-            labels={name: values[rows] for name, values in self.labels.items()},
-            numbers={name: values[rows] for name, values in self.numbers.items()},
-            groups={name: values[rows] for name, values in self.groups.items()},
-        )
 
 
 class Table(ABC):

@@ -1,27 +1,31 @@
-"""Options for other statements than the probability of a label: intervals, quantiles, risks."""
+"""Other statements than the probability of a label: intervals, quantiles, risks by a horizon."""
 
 from __future__ import annotations  # the types of arrays, which help does not need
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import trueness as tn
 from trueness.errors import InputError
+from trueness.sources._names import Names
+from trueness.sources._request import Request, StatedKind
 
-OUTCOMES = ("outcome", "y", "actual", "observed", "target")
-LOWERS = ("lower", "lo", "low")
-UPPERS = ("upper", "hi", "high")
-TIMES = ("followup", "time", "duration", "t")
-EVENT_CODES = ("event", "status", "d")
-RISKS = ("risk", "prob", "p")
+if TYPE_CHECKING:
+    from trueness.events import Events
+
+_OUTCOMES = ("outcome", "y", "actual", "observed", "target")
+_LOWERS = ("lower", "lo", "low")
+_UPPERS = ("upper", "hi", "high")
+_TIMES = ("followup", "time", "duration", "t")
+_EVENT_CODES = ("event", "status", "d")
+_RISKS = ("risk", "prob", "p")
 
 
 @dataclass(frozen=True)
 class Statements:
     """The columns of intervals, quantiles or risks, and how they are read."""
 
-    kind: Literal["interval", "quantiles", "horizon"]
+    kind: StatedKind
     outcome: str
     """The column of outcomes; of risks, that of what ended the follow-up."""
     models: Mapping[str, tuple[str, ...]]
@@ -41,19 +45,20 @@ class Statements:
             names.append(self.followup)
         return tuple(dict.fromkeys(names))
 
-    def make(self, model: str, numbers: Mapping[str, Any]) -> tn.events.Events:
+    def make(self, model: str, numbers: Mapping[str, Any]) -> Events:
         """The events of one model."""
         import numpy as np
+
+        from trueness import events
 
         outcome = numbers[self.outcome]
         columns = [numbers[name] for name in self.models[model]]
         if self.kind == "interval":
-            return tn.events.interval(outcome, *columns, coverage=self.coverage)
+            return events.interval(outcome, *columns, coverage=self.coverage)
         if self.kind == "quantiles":
-            q = np.column_stack(columns)
-            return tn.events.quantiles(outcome, q, levels=self.levels)
+            return events.quantiles(outcome, np.column_stack(columns), levels=self.levels)
         followup = numbers[str(self.followup)]
-        return tn.events.at_horizon(followup, outcome, columns[0], horizon=self.horizon)
+        return events.at_horizon(followup, outcome, columns[0], horizon=self.horizon)
 
     def arguments(self, model: str) -> dict[str, str]:
         """The columns by the names of arguments, for messages."""
@@ -65,60 +70,36 @@ class Statements:
         return {"event": self.outcome, "followup": str(self.followup), "risk": names[0]}
 
 
-def statements_of(
-    names: Sequence[str], request: Any, guess: Callable[..., str], check: Callable[..., None]
-) -> Statements | None:
-    """What the options state; None for labels and scores.
-
-    `guess` finds a column by its usual names, `check` refuses one that is not there.
-    """
-    stated = stated_kind(request)
-    if stated is None:
+def statements_of(names: Names, request: Request) -> Statements | None:
+    """What the options state; None for labels and scores."""
+    kind = request.stated_kind
+    if kind is None:
         return None
     _refuse_labels(request)
-    if stated == "horizon":
-        return _horizon(names, request, guess, check)
+    if kind == "horizon":
+        return _horizon(names, request)
     outcome = request.outcome
     if outcome is None:
-        outcome = guess(names, OUTCOMES, "outcomes", "--outcome")
-    check(names, outcome, "--outcome")
-    if stated == "quantiles":
+        outcome = names.guess(_OUTCOMES, "outcomes", "--outcome")
+    names.check("--outcome", outcome)
+    if kind == "quantiles":
         levels, columns = _levels(request.quantiles)
-        for column in columns:
-            check(names, column, "--quantile")
+        names.check("--quantile", *columns)
         return Statements("quantiles", outcome, {"quantiles": columns}, levels=levels)
-    lower = request.lower or (guess(names, LOWERS, "lower ends", "--lower"),)
-    upper = request.upper or (guess(names, UPPERS, "upper ends", "--upper"),)
+    lower = request.lower or (names.guess(_LOWERS, "lower ends", "--lower"),)
+    upper = request.upper or (names.guess(_UPPERS, "upper ends", "--upper"),)
     if len(lower) != len(upper):
         got = f"got {len(lower)} and {len(upper)}"
         raise InputError("--lower", "must be given as often as `--upper`, in the same order", got)
-    for option, columns in (("--lower", lower), ("--upper", upper)):
-        for column in columns:
-            check(names, column, option)
+    names.check("--lower", *lower)
+    names.check("--upper", *upper)
     pairs = zip(lower, upper, strict=True)
     models = {f"{low} to {high}": (low, high) for low, high in pairs}
     coverage = 0.9 if request.coverage is None else request.coverage
     return Statements("interval", outcome, models, coverage=coverage)
 
 
-def stated_kind(request: Any) -> Literal["interval", "quantiles", "horizon"] | None:
-    """Which options were typed; those of two kinds are refused."""
-    kinds: list[Literal["interval", "quantiles", "horizon"]] = []
-    if request.followup or request.event or request.horizon is not None:
-        kinds.append("horizon")
-    if request.quantiles:
-        kinds.append("quantiles")
-    if request.lower or request.upper or request.coverage is not None:
-        kinds.append("interval")
-    if len(kinds) > 1:
-        got = f"got those of {' and '.join(kinds)}"
-        raise InputError("", "Options of one kind of statement must be given", got)
-    if kinds:
-        return kinds[0]
-    return None if request.outcome is None else "interval"
-
-
-def _refuse_labels(request: Any) -> None:
+def _refuse_labels(request: Request) -> None:
     """Raise for options of labels: outcomes or times take their place."""
     for option, value in (
         ("--label", request.label or request.own_labels),
@@ -135,21 +116,18 @@ def _refuse_labels(request: Any) -> None:
             raise InputError(option, demand, "got intervals, quantiles or a horizon")
 
 
-def _horizon(
-    names: Sequence[str], request: Any, guess: Callable[..., str], check: Callable[..., None]
-) -> Statements:
+def _horizon(names: Names, request: Request) -> Statements:
     if request.outcome is not None:
         raise InputError("--outcome", "is for intervals and quantiles; leave it out")
     if request.horizon is None:
         demand = "must be given with `--followup` and `--event`: the time of the prediction"
         raise InputError("--horizon", demand)
-    followup = request.followup or guess(names, TIMES, "times of follow-up", "--followup")
-    event = request.event or guess(names, EVENT_CODES, "what ended the follow-up", "--event")
-    risks = request.probs or (guess(names, RISKS, "risks", "--prob"),)
-    check(names, followup, "--followup")
-    check(names, event, "--event")
-    for risk in risks:
-        check(names, risk, "--prob")
+    followup = request.followup or names.guess(_TIMES, "times of follow-up", "--followup")
+    event = request.event or names.guess(_EVENT_CODES, "what ended the follow-up", "--event")
+    risks = request.probs or (names.guess(_RISKS, "risks", "--prob"),)
+    names.check("--followup", followup)
+    names.check("--event", event)
+    names.check("--prob", *risks)
     models = {risk: (risk,) for risk in risks}
     return Statements("horizon", event, models, followup=followup, horizon=request.horizon)
 
