@@ -1,12 +1,13 @@
 """Calls of the public functions with small samples, whose answers `stable_numbers.py` keeps and compares."""
 
+import inspect
 import re
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import trueness as tn
-from trueness.plot import TestReliabilityDisplay
+from trueness.plot import LevelHistogramDisplay, TestReliabilityDisplay
 
 ROWS = 90
 
@@ -678,6 +679,93 @@ DECISION_CALLS = [
         *choices("name", ["helm", "torchmetrics", "guo2017", "lm-eval-brier"]),
     ),
 ]
+POLICIES = [
+    {"max_ece": 0.2, "max_l2": 0.2, "oe_within": 0.5},
+    {"max_ece": 0.02, "max_l2": 0.02, "oe_within": 0.02, "level": 0.8},
+    {"by": ["letter", "number"], "segment_gap": 0.3},
+    {"by": "letter", "segment_gap": 0.05, "require": True},
+    {"columns": ["letter", "third"], "slice_gap": 0.4, "min_rows": 50},
+    {"columns": "number", "slice_gap": 0.04, "require": True, "level": 0.9},
+    {"baseline": "other", "margin": 0.05},
+    {"baseline": "other", "margin": -0.02, "require": True, "max_l2": 0.3},
+]
+STATEMENTS = ["interval", "quantiles", "at_horizon", "counts", "pairs"]
+COUNTED = ["rows", "repeated rows", "weights", "clusters", "two clusters", "few rows", "many rows"]
+SAID = ["rows", "weights", "clusters", "few rows", "one label", "rare events", "many rows"]
+WORD_CALLS = [
+    *(("policy", sample, {"policy": policy}) for sample in COUNTED for policy in POLICIES),
+    *grid("said", SAID, *choices("of", ["verdict", "prior_shift"])),
+    *grid("said", ["clusters", "one label"], {"of": "panel", "floor": False}),
+    *grid("said", SAID, {"of": "gate", "max_ece": 0.02, "oe_within": 0.05, "require": True}),
+    *grid("said", SAID, {"of": "gate", "max_l2": 0.5, "oe_within": 0.9, "level": 0.8}),
+    *grid("said", SAID, {"of": "decide", "cost_fp": 1, "cost_fn": 9}),
+    *grid("said", SAID, {"of": "accept_threshold", "accuracy": 0.5}),
+    *grid("said", SAID, {"of": "accept_threshold", "accuracy": 1, "criterion": "recall"}),
+    *grid("said", SAID, {"of": "accept_threshold", "accuracy": 0.9, "criterion": "recall"}),
+    *grid("said", SAID, {"of": "decision_certificate"}, {"of": "risk_coverage"}),
+    *grid("said", SAID, {"of": "net_benefit", "thresholds": [0.01, 0.3, 0.99]}),
+    *grid("said", SAID, {"of": "equivalence_test"}, {"of": "equivalence_test", "criterion": "oe"}),
+    *grid("said", SAID, {"of": "ece_interval"}, {"of": "calibration_test"}),
+    *grid(
+        "said", ["class-wise", "confidence", "top-label"], {"of": "verdict"}, {"of": "ece_interval"}
+    ),
+    *grid("verdict of segments", ["rows", "weights", "clusters", "many rows"]),
+    *grid("verdict of segments", ["rows", "rare events"], {"crossed": 2}),
+    *grid(
+        "routed", ["rows", "clusters", "many rows"], {"loss": 0.2}, {"loss": 0.02, "cost": (2, 5)}
+    ),
+    *grid("routed", ["rows", "many rows"], {"loss": 0.2, "confidence_is_free": True}),
+    *grid("judged segments", ["rows", "clusters", "many rows"], {}, {"within": 0.3}),
+    *grid("unequal chances", ["inner scores", "many rows"], {}, {"bins": 4, "level": 0.8}),
+    *grid("scores of a judge", ["inner scores", "clusters", "many rows"], {}, {"bins": 3}),
+    *grid("more labels", ["inner scores", "many rows"], {"budget": 12}, {"budget": 40}),
+    *grid("judged units", ["rows", "clusters", "many rows"], {"accuracy": 0.2}, {"accuracy": 0.01}),
+    *grid("psi", ["rows", "many rows"], {}, {"bins": 4, "level": 0.8}, {"bins": [0, 0.2, 1]}),
+    *grid("centres", ["rows", "weights", "rare events", "many rows"], {}, {"level": 0.8}),
+    *grid(
+        "group_difference",
+        ["rows", "weights", "many rows"],
+        *choices("measure", ["observed_expected", "slope", "l2"]),
+    ),
+    *grid("heterogeneity", [""], {}, {"level": 0.8}, {"alike": True}, {"two": True}),
+    *grid(
+        "pluto_tasche",
+        [""],
+        {"level": 0.9},
+        {"level": 0.99, "correlation": 0.2},
+        {"level": 0.5, "correlation": 0.9},
+    ),
+    *grid("SegmentCalibration", ["rows", "weights", "clusters", "many rows"]),
+    *grid(
+        "IntervalCalibration",
+        ["rows", "clusters"],
+        {},
+        {"coverage": 0.6, "method": "sides"},
+        {"change": "stretch"},
+    ),
+    *grid("stated", ["rows", "clusters"], *choices("kind", STATEMENTS)),
+    *grid("two watched models", ["rows", "clusters", "many rows"], {}, {"alpha": 0.3, "eps": 0.01}),
+    *grid(
+        "watch",
+        ["rows", "clusters", "many rows"],
+        {"alternatives": [(0.5, 1), (0, 0.7)], "eps": 0.02},
+    ),
+    *grid(
+        "compare",
+        ["inner scores", "weights", "clusters"],
+        {"method": "bootstrap", "measure": "smooth_ece"},
+        {"bins": 3, "level": 0.8},
+        {"measure": "auc", "level": 0.9},
+    ),
+    *grid(
+        "graded",
+        ["rows", "repeated rows", "rare events"],
+        {"margin": 0.2, "lights": (0.5, 0.6)},
+        {"portfolio": "finite", "correlation": 0.3},
+    ),
+    *grid("worst_slices", ["many rows"], {"most": 2, "level": 0.8}, {"min_rows": 1500}),
+    *grid("calibration_series", ["rows", "many rows"], {"of": "tally", "bins": 4, "level": 0.8}),
+]
 CALLS = [
     *SUM_CALLS,
     *MEASURE_CALLS,
@@ -685,6 +773,7 @@ CALLS = [
     *CALIBRATOR_CALLS,
     *PLANNING_CALLS,
     *DECISION_CALLS,
+    *WORD_CALLS,
 ]
 
 
@@ -961,7 +1050,197 @@ def _watched_sums(rows, more, options, _):
     return {"evidence": watch.evidence, "shift": watch.shift, "history": watch.history}
 
 
+def _said(rows, more, options, seed):
+    """The result of a function with its own defaults."""
+    name = options.pop("of")
+    if name in SEEDED:
+        options["seed"] = seed
+    function = getattr(tn, name)
+    if "cluster" in more and "cluster" not in inspect.signature(function).parameters:
+        del more["cluster"]
+    return function(*rows, **more, **options)
+
+
+def _columns(rows):
+    y, p = rows
+    order = np.arange(len(y))
+    return {
+        "letter": np.array(list("aabbbc"))[order % 6],
+        "third": (order % 3).astype(str),
+        "number": order % 4,
+        "other": np.roll(p, 1),
+    }
+
+
+def _policy(rows, more, options, seed):
+    policy = {**options["policy"], "seed": seed}
+    found = tn.gate(*rows, data=_columns(rows), policy=policy, **more)
+    return {"record": found, "outcome": found.outcome, "needed": found.needed}
+
+
+def _verdict_of_segments(rows, more, options, seed):
+    columns = _columns(rows)
+    by = {name: columns[name] for name in ("letter", "third")}
+    return tn.verdict(*rows, by=by, seed=seed, **more, **options)
+
+
+def _routed(rows, more, options, _):
+    y, p = rows
+    order = np.arange(len(y))
+    return tn.route(
+        y,
+        p,
+        np.where(order % 4 == 0, 1, y),
+        by=_columns(rows)["letter"],
+        level=0.8,
+        **more,
+        **options,
+    )
+
+
+def _judged_segments(rows, more, options, _):
+    y, _ = rows
+    order = np.arange(len(y))
+    human = np.where(order % 3 == 0, y, np.nan)
+    judge = np.where(order % 7 == 0, 1 - y, y)
+    return tn.judge(human, judge, by=_columns(rows)["third"], **more, **options)
+
+
+def _unequal_chances(rows, more, options, seed):
+    """Humans look at every second row with an event by the judge, and at every fifth other."""
+    y, p = rows
+    order = np.arange(len(y))
+    judge = np.where(order % 7 == 0, 1 - y, y)
+    seen = np.where(judge == 1, order % 2 == 0, order % 5 == 0)
+    human = np.where(seen, y, np.nan)
+    chance = np.where(judge == 1, 0.5, 0.2)
+    return tn.powered(human, judge, p, human_prob=chance, seed=seed, **more, **options)
+
+
+def _scores_of_a_judge(rows, more, options, seed):
+    y, p = rows
+    order = np.arange(len(y))
+    human = np.where(order % 3 == 0, y, np.nan)
+    return tn.powered(human, (y + np.cos(order)) / 2, p, seed=seed, **more, **options)
+
+
+def _more_labels(rows, _, options, seed):
+    y, p = rows
+    labelled = np.arange(len(y)) % 9 == 0
+    return tn.next_labels(p, p > 0.5, labelled=labelled, seed=seed, **options)
+
+
+def _judged_units(rows, more, options, _):
+    y, p = rows
+    order = np.arange(len(y))
+    human = np.where(order % 8 < 4, y, np.nan)
+    judge = np.where(order % 7 == 0, 1 - y, y)
+    return tn.accept_threshold(human, p, judge=judge, unit=order // 2, level=0.7, **more, **options)
+
+
+def _psi(rows, _, options, seed):
+    _, p = rows
+    return tn.psi(p[: len(p) // 2], p[len(p) // 2 :] ** 1.4, seed=seed, **options)
+
+
+def _by_centre(function, *first):
+    def call(rows, more, options, seed):
+        if function is tn.group_difference:
+            options["seed"] = seed
+        return function(*first, *rows, by=_columns(rows)["letter"], **more, **options)
+
+    return call
+
+
+def _heterogeneity(_, __, options, ___):
+    values = np.array([0.3, -0.1, 0.8, 0.4, 0.0, 0.9])
+    errors = np.array([0.1, 0.2, 0.15, 0.3, 0.1, 0.4])
+    if options.pop("alike", False):
+        values = values / 20
+    if options.pop("two", False):
+        values, errors = values[:2], errors[:2]
+    return tn.heterogeneity(values, errors, **options)
+
+
+def _segment_map(rows, more, options, _):
+    y, p = rows
+    letter = _columns(rows)["letter"]
+    fitted = tn.SegmentCalibration(**options).fit(p, y, by=letter, **more)
+    gains = [fitted.gain_, fitted.gain_low_, fitted.gain_high_]
+    new = fitted.predict(np.linspace(0, 1, 7), by=np.array(list("abcabcd")))
+    return {"new": new, "gains": gains, "alone": fitted.leave_alone_, "words": fitted.summary()}
+
+
+def _interval_map(rows, more, options, _):
+    y, p = rows
+    lower, upper = p - 0.2, p + 0.1 + p**2 / 3
+    cluster = {"cluster": more["cluster"]} if "cluster" in more else {}
+    fitted = tn.IntervalCalibration(**options).fit(y * p + p**2, lower, upper, **cluster)
+    return fitted.predict(lower, upper)
+
+
+def _events(rows, more, kind, seed):
+    """Events of each kind, made of labels and scores."""
+    y, p = rows
+    order = np.arange(len(y))
+    cluster = {"cluster": more["cluster"]} if "cluster" in more else {}
+    outcome = p + np.sin(5.0 * order) / 4
+    if kind == "interval":
+        return tn.events.interval(outcome, p - 0.2, p + 0.15, coverage=0.8, **cluster)
+    if kind == "quantiles":
+        forecast = p[:, None] + np.array([-0.22, 0.01, 0.2])
+        levels = [0.1, 0.5, 0.8]
+        return tn.events.quantiles(outcome, forecast, levels=levels, seed=seed, **cluster)
+    if kind == "at_horizon":
+        followup = 1 + (7 * order) % 11
+        return tn.events.at_horizon(followup, (y + order) % 2, p / 2, horizon=6, **cluster)
+    if kind == "counts":
+        return tn.events.counts(y * (order % 3), 1 + order % 3, p, **cluster)
+    return tn.events.pairs(np.where(order % 9 == 0, 0.5, y), p, **cluster)
+
+
+def _stated(rows, more, options, seed):
+    a = tn.assess(_events(rows, more, options["kind"], seed), level=0.9, seed=seed)
+    brier = a.estimate("brier", floor=False)
+    answers = {"coverage": a.coverage, "interval": a.interval, "test": a.test, "brier": brier}
+    if options["kind"] == "quantiles":
+        events = _events(rows, more, "quantiles", seed)
+        answers["levels"] = LevelHistogramDisplay.from_events(events).histogram
+    return answers
+
+
+def _watched_models(rows, more, options, _):
+    y, p = rows
+    watch = tn.Watch(compare=True, **options)
+    for i, part in enumerate(np.array_split(np.arange(len(y)), 4)):
+        cut = {name: one[part] for name, one in more.items()}
+        watch.update(y[part], {"a": p[part], "b": p[part] ** 1.5}, position=i, **cut)
+    return {"evidence": watch.evidence, "difference": watch.difference, "words": str(watch)}
+
+
 SPECIAL = {
+    "said": _said,
+    "policy": _policy,
+    "verdict of segments": _verdict_of_segments,
+    "routed": _routed,
+    "judged segments": _judged_segments,
+    "unequal chances": _unequal_chances,
+    "scores of a judge": _scores_of_a_judge,
+    "more labels": _more_labels,
+    "judged units": _judged_units,
+    "psi": _psi,
+    "centres": _by_centre(tn.centres),
+    "group_difference": lambda rows, more, options, seed: _by_centre(
+        tn.group_difference, options.pop("measure")
+    )(rows, more, options, seed),
+    "heterogeneity": _heterogeneity,
+    "pluto_tasche": lambda _, __, options, ___: tn.pluto_tasche(
+        {"A": 100, "B": 250, "C": 60}, {"A": 0, "B": 2, "C": 1}, **options
+    ),
+    "SegmentCalibration": _segment_map,
+    "IntervalCalibration": _interval_map,
+    "stated": _stated,
+    "two watched models": _watched_models,
     "slices of sums": _slices_of_sums,
     "watched sums": _watched_sums,
     "two net benefits": _net_benefits,
