@@ -135,3 +135,12 @@ def test_the_limits_of_the_gain_contain_that_in_the_population(n, segments, spre
         )
         inside.append(fitted.gain_low_ - 1e-15 <= gain(fitted) <= fitted.gain_high_ + 1e-15)
     assert np.mean(inside) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 120)
+
+
+def test_the_name_of_a_segment_stands_in_the_file_as_it_is_written(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(120)
+    y = (rng.random(120) < p).astype(int)
+    by = np.where(np.arange(120) % 2, "Zürich", "Bern")
+    tn.SegmentCalibration().fit(p, y, by=by).save(tmp_path / "map.json")
+    assert '"Zürich"' in (tmp_path / "map.json").read_text(encoding="utf-8")

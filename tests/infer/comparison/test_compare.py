@@ -854,3 +854,17 @@ def test_resamples_without_a_value_are_left_out_with_a_warning():
         tn.errors.NoEstimateWarning, match=r"not finite in \d+ of 99 resamples, which were left out"
     ):
         compare([0, 1, 0], {"a": [0.2, 0.6, 0.3], "b": [0.1, 0.9, 0.4]}, **options)
+
+
+def test_the_brier_score_of_two_columns_is_the_binary_one():
+    rng = np.random.default_rng(0)
+    p = rng.random(80)
+    y = (rng.random(80) < p).astype(int)
+    models = {"a": p, "b": np.sqrt(p)}
+    columns = {name: np.stack([1 - q, q], axis=1) for name, q in models.items()}
+    found = tn.compare(y, columns, measure="brier", kind="classwise")
+    binary = tn.compare(y, models, measure="brier")
+    assert found.estimates == pytest.approx(binary.estimates)
+    assert found.estimates["a"] == pytest.approx(tn.brier(y, p))
+    pair, other = found.pairs[0], binary.pairs[0]
+    assert (pair.low, pair.high) == pytest.approx((other.low, other.high))

@@ -264,3 +264,12 @@ def test_thousands_of_rows_needed_are_a_round_number(needed, words):
     found = tn.accept_threshold([0, 1] * 30, [0.5, 0.6] * 30, accuracy=0.95)
     text = str(replace(found, rows_needed=needed))
     assert f"about {words} rows would be needed" in text
+
+
+def test_the_rows_a_recall_needs_are_those_with_enough_events_if_none_is_missed():
+    """0.9 ** 29 is the first power of 0.9 below 0.05: 29 events, of which a fifth of the rows are."""
+    y = np.array([1, 1, 0, 0, 0, 0, 0, 0, 0, 0])
+    p = np.linspace(0.95, 0.05, 10)
+    found = tn.accept_threshold(y, p, accuracy=0.9, criterion="recall")
+    assert not found.certified
+    assert found.rows_needed == math.ceil(5 * math.log(0.05) / math.log(0.9)) == 143

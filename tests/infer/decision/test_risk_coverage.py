@@ -275,3 +275,27 @@ def test_the_area_with_a_judge_is_covered(right):
         found = tn.risk_coverage(human, confidence, kind="correct", judge=judge)
         covered += 0.125 in found.aurc
     assert covered / runs >= 0.93 - 2 * math.sqrt(0.93 * 0.07 / runs)
+
+
+def test_a_judge_that_never_objects_leaves_the_area_of_the_humans():
+    rng = np.random.default_rng(5)
+    p = rng.random(120)
+    y = (rng.random(120) < p).astype(int)
+    human = np.where(np.arange(120) % 3 == 0, y, np.nan)
+    judged = tn.risk_coverage(human, p, kind="correct", judge=np.ones(120))
+    alone = tn.risk_coverage(y[::3], p[::3], kind="correct")
+    assert judged.aurc.value == alone.aurc.value
+    assert (judged.aurc.low, judged.aurc.high) == (alone.aurc.low, alone.aurc.high)
+    assert judged.excess == pytest.approx(alone.excess)
+
+
+def test_the_excess_area_with_a_judge_is_over_the_best_order_of_the_human_labels():
+    rng = np.random.default_rng(6)
+    p = rng.random(120)
+    y = (rng.random(120) < p).astype(int)
+    human = np.where(np.arange(120) % 3 == 0, y, np.nan)
+    judged = tn.risk_coverage(human, p, kind="correct", judge=p > 0.4)
+    alone = tn.risk_coverage(y[::3], p[::3], kind="correct")
+    assert judged.aurc.value != alone.aurc.value
+    best = alone.aurc.value - alone.excess
+    assert judged.aurc.value - judged.excess == pytest.approx(best)

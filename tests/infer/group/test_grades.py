@@ -657,3 +657,11 @@ def test_limits_of_a_rate_under_correlation_hold_as_often_as_their_level_says():
         low, high = limits[events]
         held += low <= truth <= high
     assert held / runs >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / runs)
+
+
+def test_a_grade_in_which_every_row_defaulted_has_the_limit_one():
+    y = np.array([1, 1, 1, 0, 0, 0, 0])
+    p = np.repeat([0.6, 0.1], [3, 4])
+    found = tn.grade_table(y, p, grades=np.repeat(["b", "a"], [3, 4]), margin=0.9).to_dict()
+    assert found["high"] == [pytest.approx(0.6023646), 1.0]
+    assert found["conservative"][1] == 1.0

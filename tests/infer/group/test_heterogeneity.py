@@ -128,3 +128,9 @@ def test_limits_of_the_mean_hold_as_often_as_their_level_says(k, tau):
         found = tn.heterogeneity(rng.normal(1, np.hypot(error, tau)), error)
         held += found.low <= 1 <= found.high
     assert held / runs >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / runs)
+
+
+def test_the_smallest_standard_error_is_taken_and_one_below_it_refused():
+    assert tn.heterogeneity([0.0, 1.0, 2.0], [1e-20] * 3).mean == pytest.approx(1)
+    with pytest.raises(tn.InputError, match="`standard_errors` must be at least 1e-20; got 9e-21"):
+        tn.heterogeneity([0.0, 1.0, 2.0], [9e-21] * 3)

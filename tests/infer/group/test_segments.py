@@ -838,3 +838,12 @@ def test_sums_of_a_number_and_of_the_same_text_are_two_segments():
     for number, text in ((1, "1"), (None, "(missing)")):
         found = tn.segments({number: one, text: two}, by="g", seed=0)
         assert dict(zip(found.value, found.n.tolist(), strict=True)) == {text: 100, repr(text): 120}
+
+
+@pytest.mark.parametrize(("level", "draws"), [(0.95, "999"), (0.99, "1,999"), (0.995, "3,999")])
+def test_segments_at_a_higher_level_have_more_draws(level, draws):
+    rng = np.random.default_rng(0)
+    p = rng.random(120)
+    y = (rng.random(120) < p).astype(int)
+    found = tn.segments(y, p, {"a": np.repeat(list("abcdef"), 20)}, level=level)
+    assert f" {draws} sets of labels drawn" in found.assumptions

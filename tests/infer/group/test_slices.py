@@ -429,3 +429,14 @@ def test_limits_of_the_slice_that_is_looked_at_cover(shift):
         true = (q - p)[cells(columns, p, 1)[found.rule[0]]].mean()
         covered.append(found.gap_low[0] <= true <= found.gap_high[0])
     assert np.mean(covered) >= 0.92
+
+
+@pytest.mark.parametrize(("level", "draws"), [(0.95, 499), (0.99, 1_999), (0.995, 3_999)])
+def test_a_higher_level_has_more_draws(level, draws):
+    """At least twenty of them are beyond the level."""
+    rng = np.random.default_rng(0)
+    p = rng.random(120)
+    y = (rng.random(120) < p).astype(int)
+    columns = {"a": np.repeat(list("abcdef"), 20), "b": np.tile(list("xy"), 60)}
+    found = tn.worst_slices(y, p, columns, level=level, min_rows=5)
+    assert found.draws == draws

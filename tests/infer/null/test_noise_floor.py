@@ -353,3 +353,16 @@ def test_workers_are_as_quiet_as_one():
     ask = partial(tn.noise_floor, partial(tn.ece, bins=1), [0.2, 0.4], resamples=200, seed=0)
     one, two = ask(workers=1), ask(workers=2)
     assert one == two
+
+
+def test_a_two_sided_p_value_is_twice_the_smaller_of_the_one_sided_ones():
+    rng = np.random.default_rng(2)
+    p = rng.random(120)
+    y = (rng.random(120) < p).astype(int)
+    ask = partial(tn.noise_floor, tn.ece, p, y_true=y, resamples=99, seed=1)
+    greater, less, both = (ask(alternative=one).pvalue for one in ("greater", "less", "two-sided"))
+    assert both == min(1, 2 * min(greater, less))
+    assert greater + less >= 1  # the observed value counts in both
+    middle = float(np.median(ask().draws))
+    found = noise_floor(tn.ece, p, observed=middle, resamples=99, seed=1, alternative="two-sided")
+    assert found.pvalue == 1

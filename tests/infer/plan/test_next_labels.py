@@ -1,6 +1,7 @@
 """Which labels next: the design by hand, its probabilities by repetition, and limits that hold."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -150,3 +151,24 @@ def test_limits_by_strata_cover(law, judge, promise, budget):
         rate = tn.powered(human, labels, p, human_prob=chosen).event_rate
         covered += law[0] / sum(law) in rate
     assert covered / runs >= promise - 2 * math.sqrt(promise * (1 - promise) / runs)
+
+
+def test_labels_that_are_certain_are_as_good_at_random():
+    p = np.array([0.0, 1, 0, 1] * 5)
+    assert tn.next_labels(p, p, budget=4).relative_length == 1
+
+
+def test_labels_chosen_in_clusters_have_wider_limits():
+    rng = np.random.default_rng(0)
+    p = rng.random(240)
+    cluster = np.arange(240) // 6
+    y = (np.repeat(rng.random(40), 6) < p).astype(float)
+    design = tn.next_labels(p, p > 0.5, budget=120)
+    human = np.full(240, np.nan)
+    human[design.index] = y[design.index]
+    ask = partial(tn.powered, human, p > 0.5, p, human_prob=design)
+    alone, clustered = ask().event_rate, ask(cluster=cluster).event_rate
+    assert clustered.value == pytest.approx(alone.value)
+    assert clustered.high - clustered.low > 1.1 * (alone.high - alone.low)
+    own = ask(cluster=np.arange(240)).event_rate
+    assert own.high - own.low == pytest.approx(alone.high - alone.low, rel=0.03)

@@ -278,3 +278,17 @@ def test_further_draws_keep_the_level():
         rejected = np.mean([f.pvalue <= alpha for f in found])
         assert abs(rejected - alpha) <= 4 * math.sqrt(alpha * (1 - alpha) / runs)
     assert 0.1 < np.mean(["9,999 sets" in f.assumptions for f in found]) < 0.3
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 4])
+def test_the_default_p_value_of_a_matrix_is_that_of_many_draws(seed):
+    """Where the first draws leave it open, more follow."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet([1, 2, 3], 150)
+    truth = p**0.75
+    truth = truth / truth.sum(axis=1, keepdims=True)
+    y = (truth.cumsum(axis=1) < rng.random(150)[:, np.newaxis]).sum(axis=1)
+    found = tn.calibration_test(y, p, seed=1).pvalue
+    many = tn.calibration_test(y, p, seed=2, resamples=4_000).pvalue
+    error = np.sqrt(many * (1 - many) * (1 / 999 + 1 / 4_000))
+    assert found == pytest.approx(many, abs=4 * error + 0.002)

@@ -247,3 +247,12 @@ def test_late_rows_that_were_left_out_are_not_called_counted(is_stored, tmp_path
     assert watch.history[""].n.sum() == 600
     with pytest.warns(tn.TruenessWarning, match="200 rows of 2025-01-01 were counted before"):
         watch.update(groups_of(days[0]), time="day", late="next")
+
+
+def test_late_rows_of_two_days_alone_are_one_look():
+    watch = watched(*(rows_of(day, 200) for day in (1, 2, 3)))
+    late = [rows_of(1, 7, seed=1), rows_of(2, 9, seed=1)]
+    watch.update(groups_of(*late), time="day", late="next")
+    assert watch.history[""].n.tolist() == [200, 200, 200, 16]
+    assert watch.late_rows == 16
+    assert watch.history[""].position[-1] == "2025-01-03"

@@ -748,3 +748,24 @@ def test_the_history_counts_rows_as_the_watch_does():
         watch = tn.Watch()
         watch.update(events)
         assert watch.history[""].n.tolist() == [watch.watched[0].n] == [300]
+
+
+def test_a_watch_in_short_has_its_looks_rows_and_segments():
+    watch = tn.Watch()
+    assert repr(watch) == "Watch(0 looks, 0 rows, 0 segments)"
+    watch.update([0, 1, 1], [0.2, 0.3, 0.9])
+    watch.update([0, 1], [0.2, 0.3])
+    assert repr(watch) == "Watch(2 looks, 5 rows, 0 segments)"
+    parted = tn.Watch()
+    parted.update([0, 1, 1], [0.2, 0.3, 0.9], by=["a", "b", "a"])
+    assert repr(parted) == "Watch(1 looks, 3 rows, 2 segments)"
+
+
+@pytest.mark.parametrize(("label", "score"), [(0, 0.99), (1, 0.01)])
+def test_a_shift_beyond_every_candidate_is_infinite_and_its_limit_is_the_last(label, score):
+    watch = tn.Watch()
+    watch.update(np.full(3_000, label), np.full(3_000, score))
+    side = 1 if label else -1
+    nearer, farther = sorted([watch.shift.low, watch.shift.high], key=abs)
+    assert watch.shift.value == side * math.inf
+    assert (nearer, farther) == (side * 3.0, side * math.inf)
