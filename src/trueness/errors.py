@@ -255,7 +255,7 @@ class InputError(TruenessError, ValueError):
     def __str__(self) -> str:
         return self.render(_OWN)
 
-    def but(self, **fields: Any) -> "InputError":
+    def but(self, **fields: object) -> "InputError":
         """The same error with some fields changed."""
         return type(self)(**{**vars(self), **fields})
 

@@ -1,7 +1,7 @@
 """`assess`: one object that answers every question about one model."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trueness._assess.asked import Asked
 from trueness._assess.held_out import cross_fitted
@@ -55,7 +55,10 @@ from trueness.results import (
 )
 from trueness.results._record import html_cell, html_text
 from trueness.results._verdict import DetectionPower
-from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
+from trueness.typing import ArrayLike, Columns, Kind, Missing, RowOptions, WeightType
+
+if TYPE_CHECKING:
+    from trueness.recalibrate._calibrator import Calibrator
 
 
 class Assessment:
@@ -139,7 +142,7 @@ class Assessment:
         return interval
 
     def estimate(
-        self, measure: str | Callable[..., float], *, kind: Kind | None = None, **options: Any
+        self, measure: str | Callable[..., float], *, kind: Kind | None = None, **options: object
     ) -> Estimate:
         """A measure with its limits or its noise floor, as :func:`trueness.estimate`.
 
@@ -157,7 +160,7 @@ class Assessment:
         *,
         kind: Kind | None = None,
         resamples: int | None = None,
-        **options: Any,
+        **options: object,
     ) -> NoiseFloor:
         """What a calibrated model would show, as :func:`trueness.noise_floor`."""
         floor: NoiseFloor = self._asked.ask(
@@ -244,7 +247,7 @@ class Assessment:
         advice: Advice = self._asked.ask("advice")
         return advice
 
-    def cross_fitted(self, calibrator: Any) -> "Assessment":
+    def cross_fitted(self, calibrator: "Calibrator | str | None") -> "Assessment":
         """An assessment of the scores that the calibrator gives to rows it was not fitted on.
 
         Each fifth of the rows is scored by a copy that was fitted to the others, clusters kept
@@ -317,7 +320,7 @@ def assess(
     y_true: ArrayLike | AnySums | Accumulator,
     y_prob: ArrayLike | None = None,
     *,
-    by: Any = None,
+    by: Columns | None = None,
     crossed: int = 1,
     cluster: ArrayLike | None = None,
     bins: BinsLike | None = None,
@@ -456,7 +459,7 @@ def asked_of(
     y_prob: Any,
     rows: RowOptions,
     *,
-    by: Any = None,
+    by: Columns | None = None,
     crossed: int = 1,
     slice_groups: int | None = None,
     slices_from: int = 2,

@@ -23,7 +23,7 @@ def estimate(
     seed: Seed = 0,
     floor: bool = True,
     method: Literal["auto", "bootstrap"] = "auto",
-    **options: Any,
+    **options: object,
 ) -> Estimate:
     """A measure with its confidence interval or, where no valid one is known, with its noise floor.
 

@@ -14,7 +14,7 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, OneClassWarning, collected_warnings
 from trueness.infer.group._segments import describe_segments, sums_by_group
 from trueness.results import Segments
-from trueness.typing import ArrayLike, Kind, Missing, WeightType
+from trueness.typing import ArrayLike, Columns, Kind, Missing, WeightType
 
 Sums: TypeAlias = Tally | Sketch | Binned
 
@@ -23,7 +23,7 @@ Sums: TypeAlias = Tally | Sketch | Binned
 def segments(
     y_true: ArrayLike | Accumulator | Mapping[Any, Sums],
     y_prob: ArrayLike | None = None,
-    by: Any = None,
+    by: Columns | None = None,
     *,
     crossed: int = 1,
     level: float = 0.95,

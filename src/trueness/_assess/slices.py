@@ -21,7 +21,7 @@ from trueness.errors import InputError, OneClassWarning, collected_warnings
 from trueness.infer.group._segments import sums_by_group
 from trueness.infer.group._slices import SlicePlan, slices_of_groups
 from trueness.results import Slices
-from trueness.typing import ArrayLike, Kind, Missing, WeightType
+from trueness.typing import ArrayLike, Columns, Kind, Missing, WeightType
 
 Sums: TypeAlias = Tally | Sketch | Binned
 
@@ -30,7 +30,7 @@ Sums: TypeAlias = Tally | Sketch | Binned
 def worst_slices(
     y_true: ArrayLike | Accumulator | Mapping[Any, Sums],
     y_prob: ArrayLike | None = None,
-    columns: Any = None,
+    columns: Columns | None = None,
     *,
     depth: int = 2,
     min_rows: int | None = None,

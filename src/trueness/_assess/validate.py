@@ -57,11 +57,11 @@ _RANGES = {
 
 @suggests_keywords
 def validate(
-    estimator: Any,
-    X: Any,
+    estimator: classifiers.Estimator,
+    X: ArrayLike,
     y: ArrayLike,
     *,
-    cv: Any = _FOLDS,
+    cv: object = _FOLDS,
     method: Literal["crossfit", "bootstrap"] = "crossfit",
     level: float = 0.95,
     groups: ArrayLike | None = None,
@@ -215,8 +215,8 @@ class _Rows(NamedTuple):
 
 
 def _training_rows(
-    estimator: Any,
-    X: Any,
+    estimator: classifiers.Estimator,
+    X: ArrayLike,
     y: ArrayLike,
     groups: ArrayLike | None,
     sample_weight: ArrayLike | None,
@@ -287,7 +287,7 @@ def _fitted_scores(rows: _Rows, train: Ints | None, test: Ints | None = None) ->
     return np.asarray(matrix[:, rows.event])
 
 
-def _folds(cv: Any, rows: _Rows, seed: int) -> list[tuple[Ints, Ints]]:
+def _folds(cv: object, rows: _Rows, seed: int) -> list[tuple[Ints, Ints]]:
     classifiers.check_cv(cv)
     state = int(stream(seed, "folds").integers(2**31))
     if cv is None or isinstance(cv, int | np.integer):

@@ -12,7 +12,7 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import FewClustersWarning, InputError, OneClassWarning, collected_warnings
 from trueness.results import Verdict
-from trueness.typing import ArrayLike, Kind, Missing, WeightType
+from trueness.typing import ArrayLike, Columns, Kind, Missing, WeightType
 
 
 @labels_and_scores
@@ -21,7 +21,7 @@ def verdict(
     y_true: ArrayLike | Tally | Sketch | Binned | Accumulator,
     y_prob: ArrayLike | None = None,
     *,
-    by: Any = None,
+    by: Columns | None = None,
     crossed: int = 1,
     cluster: ArrayLike | None = None,
     level: float = 0.95,

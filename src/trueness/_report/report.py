@@ -44,7 +44,7 @@ from trueness.errors import InputError
 from trueness.results import Series
 from trueness.results._page import Contents, Provenance, as_json
 from trueness.results._statements import KINDS
-from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
+from trueness.typing import ArrayLike, Columns, Kind, Missing, RowOptions, WeightType
 
 
 class Report:
@@ -136,7 +136,7 @@ def report(
     | dict[str, Assessment],
     y_prob: ArrayLike | dict[str, ArrayLike] | None = None,
     *,
-    by: Any = None,
+    by: Columns | None = None,
     crossed: int = 1,
     cluster: ArrayLike | None = None,
     rounded_to: float | None = None,
@@ -455,7 +455,7 @@ def report_rows(
     y_prob: Any,
     rows: RowOptions,
     *,
-    by: Any = None,
+    by: Columns | None = None,
     crossed: int = 1,
     cluster: ArrayLike | None = None,
     rounded_to: float | None = None,

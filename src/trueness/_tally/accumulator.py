@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -27,9 +27,10 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, list_classes
 from trueness._tally.waiting import FEW_ROWS, WaitingRows
 from trueness.errors import InputError, in_context
-from trueness.typing import ArrayLike, Ints, Kind, Missing, WeightType
+from trueness.typing import ArrayLike, Ints, Json, Kind, Missing, WeightType
 
 Sums: TypeAlias = Tally | Binned | Sketch
+Answer = TypeVar("Answer")
 _FORMS: dict[str, type[Sums]] = {"sketch": Sketch, "tally": Tally, "binned": Binned}
 
 
@@ -119,7 +120,7 @@ class Accumulator:
         percent: bool = False,
         weight_type: WeightType = "auto",
         buckets: int | None = None,
-        about: Mapping[str, Any] | None = None,
+        about: Mapping[str, Json] | None = None,
     ) -> None:
         self.by: group_keys.By = group_keys.checked_by(by)
         """What the groups are, such as "day"; several columns are a tuple."""
@@ -138,7 +139,7 @@ class Accumulator:
         """The number of buckets of clusters, if any."""
         self.about = checked_json(dict(about or {}), "about")
         """Notes that are kept with the sums."""
-        self.position: Any = None
+        self.position: Json = None
         """Where the last batch ended, as passed to `update`."""
         check_flag(percent, "percent")
         checked_weight_type = checked_word(weight_type, "weight_type", WEIGHT_TYPES)
@@ -190,7 +191,7 @@ class Accumulator:
         sample_weight: ArrayLike | None = None,
         group: ArrayLike | Group | Mapping[str, Any] = None,
         cluster: ArrayLike | None = None,
-        position: Any = None,
+        position: Json = None,
     ) -> None:
         """Add a batch of rows. If anything is wrong with them, nothing is added.
 
@@ -396,14 +397,14 @@ class Accumulator:
             return self._waiting.n
         return sum(sums.n for sums in self._sums.values())
 
-    def compute(self, measure: Callable[..., Any], **options: Any) -> Any:
+    def compute(self, measure: Callable[..., Answer], **options: object) -> Answer:
         """Compute a measure of all rows so far, or your own function of sums.
 
         From a sketch, the measure is approximate.
         """
         return measure(self.total, **options)
 
-    def compute_by(self, measure: Callable[..., Any], **options: Any) -> dict[Group, Any]:
+    def compute_by(self, measure: Callable[..., Answer], **options: object) -> dict[Group, Answer]:
         """Compute a measure for each group, as a dict."""
         return {key: measure(sums, **options) for key, sums in self.groups.items()}
 

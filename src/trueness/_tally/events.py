@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from trueness._input.columns import column
 from trueness.errors import InputError
-from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Floats, Ints, Option, RowOptions
 
 EventKind: TypeAlias = Literal["interval", "quantiles", "horizon", "counts", "pairs"]
 EventWeights: TypeAlias = Literal["frequency", "importance", "auto"]
@@ -77,7 +77,7 @@ class Events:
         """Whether events may depend on each other."""
         return self.cluster is not None
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.event, dtype=dtype)
 
     def __len__(self) -> int:
@@ -89,7 +89,7 @@ class Events:
 
     # ---- in place of labels and scores
 
-    def spread(self, values: ArrayLike, name: str) -> Any:
+    def spread(self, values: ArrayLike, name: str) -> ArrayLike:
         """A column with one entry per input row, as one with an entry per event."""
         if self.row is None:
             return values
@@ -99,15 +99,15 @@ class Events:
             raise InputError(name, demand, f"got shape {entries.values.shape}")
         return entries.values[self.row]
 
-    def in_clusters(self, cluster: ArrayLike | None) -> Any:
+    def in_clusters(self, cluster: ArrayLike | None) -> ArrayLike | None:
         """The clusters that were passed beside the events, or their own."""
         if cluster is None:
             return self.cluster
         return self.spread(cluster, "cluster")
 
     def as_rows(
-        self, y_prob: Any, options: RowOptions, defaults: Mapping[str, Any]
-    ) -> tuple[Any, Any, RowOptions]:
+        self, y_prob: ArrayLike | None, options: RowOptions, defaults: Mapping[str, Option]
+    ) -> tuple[ArrayLike, ArrayLike, RowOptions]:
         """Labels, scores and options of rows; options that Events already answer are refused."""
         if y_prob is not None:
             demand = "must be left out when Events are passed: they hold the probabilities"

@@ -68,7 +68,7 @@ def at_horizon(
     risk: ArrayLike,
     *,
     horizon: float,
-    strata: object = "auto",
+    strata: ArrayLike | None = "auto",
     cause: int = 1,
     cluster: ArrayLike | None = None,
 ) -> Events:
@@ -177,7 +177,7 @@ def at_horizons(
     risk: ArrayLike,
     *,
     horizons: Sequence[float],
-    strata: object = "auto",
+    strata: ArrayLike | None = "auto",
     cause: int = 1,
     cluster: ArrayLike | None = None,
 ) -> dict[float, Events]:

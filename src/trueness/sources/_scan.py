@@ -47,6 +47,9 @@ from trueness.typing import Kind, Missing
 Sums: TypeAlias = Tally | Binned | Sketch
 """What every measure takes in place of rows."""
 
+Source: TypeAlias = Any
+"""Files, a frame, a query or a table; each library has types of its own."""
+
 _FEW_EDGES = 64  # with more, comparing with each costs more than a second group-by
 _ENGINES = {"polars", "duckdb", "_duckdb", "narwhals", "pyarrow", "pyspark", "py4j", "grpc"}
 _ENGINES |= {"dask", "distributed", "ibis", "psycopg"}
@@ -54,7 +57,7 @@ _ENGINES |= {"dask", "distributed", "ibis", "psycopg"}
 
 @suggests_keywords
 def scan(
-    source: Any,
+    source: Source,
     *,
     label: str,
     prob: str | Sequence[str],
@@ -180,7 +183,7 @@ def scan(
 
 @suggests_keywords
 def scan_groups(
-    source: Any,
+    source: Source,
     *,
     by: str | Sequence[str],
     label: str,

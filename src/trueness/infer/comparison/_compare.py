@@ -62,7 +62,7 @@ _IN_CELLS = ("squared_ece", "l2")
 @suggests_keywords
 def compare(
     y_true: ArrayLike | Mapping[str, ArrayLike],
-    models: Mapping[str, ArrayLike] | Any = None,
+    models: Mapping[str, ArrayLike] | Mapping[str, Events] | None = None,
     *,
     measure: str | TallyMeasure = "squared_ece",
     method: Method = "auto",

@@ -20,7 +20,7 @@ from trueness.infer.interval._ece_interval import interval_of
 from trueness.infer.limits._observed_expected import EffectiveEvents
 from trueness.infer.limits._slope import fit_line
 from trueness.results import Comparison
-from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
+from trueness.typing import ArrayLike, Columns, Kind, Missing, RowOptions, WeightType
 
 Compared: TypeAlias = Literal["observed_expected", "slope", "l2"]
 
@@ -47,7 +47,7 @@ def group_difference(
     y_true: ArrayLike,
     y_prob: ArrayLike,
     *,
-    by: Any,
+    by: Columns,
     level: float = 0.95,
     seed: Seed = 0,
     kind: Kind | None = None,

@@ -35,7 +35,7 @@ from trueness.infer.limits._ece import ece_limits_of
 from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.test._equivalence import FINE, TOO_GOOD, margin, omnibus_of, too_good_of
 from trueness.results._gate import Finding, Gate, Quantity
-from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
+from trueness.typing import ArrayLike, Columns, Kind, Missing, RowOptions, WeightType
 
 Names: TypeAlias = tuple[str, str]
 """The names of a group and of a model, each perhaps empty."""
@@ -70,12 +70,12 @@ def gate(
     oe_within: float | None = None,
     require: bool = False,
     bins: BinsLike = 10,
-    by: Any = None,
+    by: Columns | None = None,
     cluster: ArrayLike | None = None,
     level: float = 0.95,
     seed: Seed = 0,
     policy: PolicyLike | None = None,
-    data: Any = None,
+    data: Columns | None = None,
     kind: Kind | None = None,
     labels: Sequence[Hashable] | None = None,
     pos_label: Hashable | None = None,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.limits._slope import fit_line
 from trueness.results import Centre, Centres, Heterogeneity
 from trueness.results._centres import few_in_words
-from trueness.typing import ArrayLike, Floats, Kind, Missing, WeightType
+from trueness.typing import ArrayLike, Columns, Floats, Kind, Missing, WeightType
 
 # With fewer rows of either class, the standard error of a slope says next to nothing.
 _FEWEST_FOR_SLOPE = 3
@@ -29,7 +29,7 @@ _FEWEST_FOR_SLOPE = 3
 def centres(
     y_true: ArrayLike,
     y_prob: ArrayLike,
-    by: Any,
+    by: Columns,
     *,
     level: float = 0.95,
     kind: Kind | None = None,

@@ -16,7 +16,7 @@ from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness.errors import InputError, OneClassWarning, collected_warnings
 from trueness.infer.watch._look import Position, checked_eps, checked_position, plain_position
-from trueness.typing import ArrayLike, Floats, Kind, Missing, WeightType
+from trueness.typing import ArrayLike, Floats, Json, Kind, Missing, WeightType
 
 # The shares of the evidence that are staked, all at once; on no row more than this part of what it
 # can lose. In simulations with these six, a shift of the log-odds by .5 took 560 rows (median), and
@@ -110,7 +110,7 @@ class ModelWatch:
         models: Mapping[str, ArrayLike],
         *,
         cluster: ArrayLike | None = None,
-        position: Any = None,
+        position: Json = None,
         kind: Kind | None = None,
         labels: Sequence[Hashable] | None = None,
         pos_label: Hashable | None = None,

@@ -49,7 +49,7 @@ from trueness.infer.watch._process import (
 from trueness.results import Shift, WatchedSegment, WatchHistory
 from trueness.results._series import prometheus, watch_table
 from trueness.results._statements import drift_in_words
-from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, WeightType
+from trueness.typing import ArrayLike, Columns, Floats, Ints, Json, Kind, Missing, WeightType
 
 _KEPT = math.log(2)
 """A segment's looks are kept from the first at which its evidence reaches 2."""
@@ -228,13 +228,13 @@ class Watch:
         y_true: ArrayLike | Tally | Binned | Sketch | Accumulator | Mapping[Any, Any],
         y_prob: ArrayLike | None = None,
         *,
-        by: Any = None,
+        by: Columns | None = None,
         cluster: ArrayLike | None = None,
         largest_cluster: int = 1,
-        position: Any = None,
+        position: Json = None,
         time: str | None = None,
-        before: Any = None,
-        after: Any = None,
+        before: Json = None,
+        after: Json = None,
         late: Late = "refuse",
         again: bool = False,
         kind: Kind | None = None,
@@ -622,7 +622,7 @@ class Watch:
             )
         return history
 
-    def reset(self, position: Any = None) -> None:
+    def reset(self, position: Json = None) -> None:
         """Begin again, after the model was refitted.
 
         Later looks, with segments as before, come after `position`. Rows that were counted up to
