@@ -1,10 +1,14 @@
 """The public names and their signatures are those of `public_api.json`; `python tests/test_api.py` writes it anew."""
 
+import ast
 import importlib
 import inspect
+import itertools
 import json
+import pydoc
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -161,6 +165,89 @@ def test_every_function_names_its_source():
         and "    References\n" not in (value.__doc__ or "")
     ]
     assert not without
+
+
+# ---- types and help
+
+ALLOWED_ANY = {
+    "an object of JSON, or options by name": ["dict[str, Any]", "Mapping[str, Any]"],
+    "the columns, or the rows, of a table": ["dict[str, list[Any]]", "list[dict[str, Any]]"],
+    "an array of any type": ["dict[str, NDArray[Any]]", "NDArray[Any]"],
+    "labels, which may be of any type": ["tuple[Any, ...]", "Sequence[Any]", "tuple[Any, 'Curve']"],
+    "keys of any type: mappings are invariant in them": ["Mapping[Any, Sums]", "Mapping[Any, Any]"],
+    "a function of arrays": ["Callable[[Any, Any], Any]"],
+}
+"""Where `Any` may stand in a public signature, and why."""
+
+
+def functions(name, value):
+    """The function, or those of the public methods of a class, as they were written."""
+    written = {name: value}
+    if inspect.isclass(value):
+        bases = [base for base in value.__mro__ if base.__module__.startswith("trueness")]
+        methods = {key: method for base in reversed(bases) for key, method in vars(base).items()}
+        written = {
+            f"{name}.{key}": getattr(method, "__func__", getattr(method, "fget", method))
+            for key, method in methods.items()
+            if not key.startswith("_") or key in ("__init__", "__call__")
+        }
+    for key, function in written.items():
+        function = inspect.unwrap(function) if callable(function) else function
+        has_source = (
+            getattr(function, "__code__", None) and "<" not in function.__code__.co_filename
+        )
+        if inspect.isfunction(function) and has_source and function.__name__ != "<lambda>":
+            yield key, function
+
+
+def annotations(function):
+    """The annotations of a function as they stand in its source, by parameter and `return`."""
+    node = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    arguments = node.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    every += filter(None, [arguments.vararg, arguments.kwarg])
+    found = {argument.arg: argument.annotation for argument in every}
+    found["return"] = node.returns
+    return {name: ast.unparse(annotation) for name, annotation in found.items() if annotation}
+
+
+@pytest.mark.parametrize(
+    "modules", [MODULES, *([one] for one in OPTIONAL)], ids=["always", *OPTIONAL]
+)
+def test_public_signatures_say_what_they_take(modules):
+    vague = []
+    for room in modules:
+        if room in OPTIONAL:
+            pytest.importorskip(OPTIONAL[room], reason=f"{OPTIONAL[room]} is not installed")
+        module = importlib.import_module(f"trueness.{room}".rstrip("."))
+        for name in module.__all__:
+            for key, function in functions(name, getattr(module, name)):
+                for argument, text in annotations(function).items():
+                    for form in itertools.chain.from_iterable(ALLOWED_ANY.values()):
+                        text = text.replace(form, "")
+                    if re.search(r"\bAny\b", text):
+                        vague.append(f"{key}: {argument}: {text}")
+    assert not vague
+
+
+EXPLAINED = "ace assess auc brier calibration_slope calibration_test compare corp ece ece_interval estimate gate"
+EXPLAINED += " log_loss noise_floor report scan segments squared_ece verdict worst_slices"
+
+
+@pytest.mark.parametrize("name", EXPLAINED.split())
+def test_help_the_signature_and_the_documentation_agree(name):
+    function = getattr(importlib.import_module("trueness"), name)
+    parameters = inspect.signature(function).parameters
+    shown = re.sub("\x08.", "", pydoc.render_doc(function))
+    opening = shown[shown.index(f"{name}(") :].partition("\n    ")[0]
+    assert opening.replace("'", '"') == f"{name}{inspect.signature(function)}".replace("'", '"')
+    section = inspect.getdoc(function).partition("Parameters\n----------\n")[2]
+    section = section.partition("\n\nReturns\n")[0]
+    described = re.findall(r"^(\*{0,2}\w[\w, ]*)(?: :.*)?$", section, re.M)
+    described = [one.strip(" *") for names in described for one in names.split(",")]
+    assert sorted(described) == sorted(parameters)
+    pages = (STORED.parents[1] / "docs" / "reference").glob("*.md")
+    assert any(re.search(rf"^\s*(trueness\.)?{name}$", page.read_text(), re.M) for page in pages)
 
 
 if __name__ == "__main__":
