@@ -101,7 +101,7 @@ class CalibrationError:
         validate: bool = False,
         device: torch.device | str | None = None,
         sync: bool = True,
-        process_group: "torch.distributed.ProcessGroup | None" = None,
+        process_group: torch.distributed.ProcessGroup | None = None,
     ) -> None:
         if kind not in _KINDS:
             raise InputError(
