@@ -273,3 +273,13 @@ def test_the_rows_a_recall_needs_are_those_with_enough_events_if_none_is_missed(
     found = tn.accept_threshold(y, p, accuracy=0.9, criterion="recall")
     assert not found.certified
     assert found.rows_needed == math.ceil(5 * math.log(0.05) / math.log(0.9)) == 143
+
+
+@pytest.mark.parametrize(("humans", "note"), [(199, "Humans alone: 19.9 human"), (200, "")])
+def test_a_judge_helps_from_twenty_expected_errors_on(humans, note):
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    y = np.where(np.arange(400) < humans, rng.random(400) < p, np.nan)
+    found = tn.accept_threshold(y, p, judge=p > 0.5, accuracy=0.9)
+    assert found.humans == humans
+    assert found.note[:24] == note

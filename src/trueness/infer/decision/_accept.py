@@ -411,7 +411,8 @@ def _with_judge(rows: _Answers, goal: float, level: float, criterion: str) -> Ac
             "criterion", "must be 'accuracy' or 'precision' with `judge`", "got 'recall'"
         )
     humans = int(rows.known.sum())
-    expected = humans * (1 - goal)
+    # Rounded: 200 * (1 - 0.9) is a little below 20.
+    expected = round(humans * (1 - goal), 9)
     if expected >= _EXPECTED_ERRORS:
         return _judged(rows, goal, level, criterion)
     cluster = None
