@@ -354,3 +354,32 @@ def test_defaults_are_the_documented_ones(cls):
             value = ast.literal_eval(told.group(1))
             assert default == value, name
             assert isinstance(default, bool) == isinstance(value, bool)
+
+
+@pytest.mark.parametrize(
+    "calibrator",
+    [
+        recalibrate.VectorScaling(limits=True),
+        recalibrate.VectorScaling(limits=True, l2=0.1),
+        recalibrate.MatrixScaling(eps=1e-3),
+        recalibrate.DirichletCalibration(eps=1e-3),
+        recalibrate.TemperatureScaling(limits=True),
+    ],
+    ids=str,
+)
+def test_rows_with_scores_of_zero_are_mapped_as_each_row_alone(calibrator):
+    p = np.array(
+        [
+            [0, 0.4, 0.6],
+            [0, 0.7, 0.3],
+            [0.2, 0.5, 0.3],
+            [0.3, 0, 0.7],
+            [0.5, 0.5, 0],
+            [0.1, 0.6, 0.3],
+        ]
+    )
+    fitted = calibrator.fit(p, [2, 1, 0, 2, 0, 1])
+    together = fitted.predict(p)
+    alone = np.concatenate([fitted.predict(row[np.newaxis]) for row in p])
+    np.testing.assert_allclose(together, alone, rtol=1e-12)
+    np.testing.assert_allclose(together.sum(axis=1), 1)

@@ -137,3 +137,13 @@ def test_the_mean_ratio_is_covered_as_often_as_its_level_says(k, n, tau):
     least = 0.95 - 3 * math.sqrt(0.95 * 0.05 / runs)
     assert held["observed_expected"] / runs >= least
     assert tau > 0.3 or held["slope"] / runs >= least  # a slope of 1 needs true scores
+
+
+def test_a_centre_has_a_slope_from_three_events_and_three_others_on():
+    p = np.random.default_rng(0).uniform(0.3, 0.7, 80)
+    by = np.repeat(["a", "b"], 40)
+    other = np.arange(40) % 2
+    for few, has_slope in ((2, False), (3, True)):
+        for labels in (np.arange(40) < few, np.arange(40) >= few):
+            centre = tn.centres(np.concatenate([labels, other]), p, by=by)["a"]
+            assert np.isfinite(centre.slope) == has_slope

@@ -440,3 +440,10 @@ def test_a_higher_level_has_more_draws(level, draws):
     columns = {"a": np.repeat(list("abcdef"), 20), "b": np.tile(list("xy"), 60)}
     found = tn.worst_slices(y, p, columns, level=level, min_rows=5)
     assert found.draws == draws
+
+
+@pytest.mark.parametrize(("n", "least"), [(400, 50), (50_000, 50), (60_000, 60)])
+def test_a_slice_has_fifty_rows_or_one_in_a_thousand(n, least):
+    p = np.tile(np.linspace(0.1, 0.9, 100), n // 100)
+    y = np.arange(n) % 2
+    assert tn.worst_slices(y, p, {"half": np.arange(n) // 2 % 2}, depth=1).min_rows == least

@@ -366,3 +366,15 @@ def test_a_good_judge_has_more_power_than_humans_alone_and_the_limits_hold_for_w
     shares = simulated("good", 300, 100, lambda p: p**1.25, humans=True)
     assert shares[0] > shares[1] + 2 * math.sqrt(0.25 / 100)
     assert shares[2:].min() >= 0.93 - 3 * math.sqrt(0.93 * 0.07 / 100)
+
+
+def test_ten_human_labels_are_enough_and_nine_are_not():
+    rng = np.random.default_rng(0)
+    p = rng.random(60)
+    y = (rng.random(60) < p).astype(float)
+    ten, nine = (np.where(np.arange(60) < labels, y, np.nan) for labels in (10, 9))
+    assert 0 < tn.powered(ten, p > 0.5, p).pvalue <= 1
+    with pytest.raises(
+        tn.InputError, match="`y_human` must have labels in at least 10 rows; got 9"
+    ):
+        tn.powered(nine, p > 0.5, p)
