@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -37,6 +37,7 @@ from trueness.infer.limits._row_means import (
 from trueness.results import Decision, Estimate
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Kind, Missing, WeightType
 
+# The best threshold is judged on the folds that did not choose it.
 _FOLDS = 5
 
 
@@ -51,9 +52,10 @@ class _Rows(NamedTuple):
 
     @classmethod
     def of(cls, evidence: Evidence, score: Floats, rng: np.random.Generator) -> "_Rows":
-        """Rows, or whole clusters, are dealt to folds by content.
+        """Deal rows, or whole clusters, to folds at random.
 
-        Neither the order of rows nor the names of clusters matter.
+        `score` holds the distinct scores. Neither the order of rows nor the names of clusters
+        matter.
         """
         clustered = evidence.in_clusters
         if clustered is not None:
@@ -76,7 +78,7 @@ class _Rows(NamedTuple):
 
 
 class _Costs(NamedTuple):
-    """Rows by distinct score and fold, and the two costs."""
+    """Rows by distinct score and fold, and the costs of a false positive and a false negative."""
 
     score: Floats
     n: Floats
@@ -91,22 +93,29 @@ class _Costs(NamedTuple):
 
     @property
     def threshold(self) -> float:
+        """The probability of an event from which acting costs less than not acting."""
         return self.fp / (self.fp + self.fn)
 
     def estimate(self, name: str, act: Bools) -> Estimate:
-        """The mean cost with limits of acting on some scores, or on some in each fold."""
+        """The mean cost per row, with limits, called `name`.
+
+        `act` says for each score, or for each score in each fold, whether its rows are acted on.
+        """
         n = float(self.n.sum())
         true_positives = float(self.events[act].sum())
         false_positives = float(self.n[act].sum()) - true_positives
         false_negatives = float(self.events.sum()) - true_positives
         value = (false_positives * self.fp + false_negatives * self.fn) / n
         limits = self.limits(act, false_positives, false_negatives)
-        return _mean_cost(name, value, limits, max(self.fp, self.fn), self.level, round(n))
+        return _mean_cost(
+            name, value, limits, largest=max(self.fp, self.fn), level=self.level, n=round(n)
+        )
 
     def limits(self, act: Bools, false_positives: float, false_negatives: float) -> Limits:
-        """Limits of the mean cost.
+        """Limits of the mean cost per row.
 
-        If all rows or none are acted on, it is a rate times a cost, and they are exact.
+        `act` is that of :meth:`estimate`; the other arguments are the numbers of wrong rows. If all
+        rows or none are acted on, the cost is a rate times a cost, and its limits are exact.
         """
         rate = self.event_rate
         cluster = self.rows.cluster
@@ -131,16 +140,20 @@ class _Costs(NamedTuple):
         losses = np.where(row_act, self.fp * (1 - y), self.fn * y)
         return mean_row_limits(losses, surprise, self.level, None, cluster)
 
-    def walk(self, n: Any, events: Any) -> Floats:
-        """The cost of acting from each score on, then never, less that of always acting."""
+    def from_each_score(self, n: Floats, events: Floats) -> Floats:
+        """The cost of acting from each score on, then that of never acting, less that of always.
+
+        `n` and `events` are the rows and events of each score, ascending.
+        """
         return np.concatenate([[0.0], np.cumsum((self.fp + self.fn) * events - self.fp * n)])
 
     def best_cut(self, score: Floats, n: Floats, events: Floats) -> float:
         """The cheapest threshold: a score, or more than 1 to never act.
 
-        Of several, the one nearest to the threshold that the costs imply.
+        `n` and `events` are the rows and events of each score, ascending. Of several cheapest
+        thresholds it is the one nearest to that which the costs imply.
         """
-        cost = self.walk(n, events)
+        cost = self.from_each_score(n, events)
         cuts = np.append(score, math.nextafter(1, 2))
         rounding = 1e-12 * (self.fp + self.fn) * n.sum()
         cheapest = cuts[cost <= cost.min() + rounding]
@@ -148,22 +161,25 @@ class _Costs(NamedTuple):
         return float(cheapest[nearest])
 
     def cross_fitted(self) -> Bools:
-        """Decisions on each score in each fold by the best threshold of the other folds."""
-        best = np.zeros(self.n.shape, dtype=bool)
+        """Whether rows are acted on by the best threshold of the other folds.
+
+        The result is of shape (scores, folds). If all rows are in one fold, none is acted on.
+        """
+        act = np.zeros(self.n.shape, dtype=bool)
         for k in range(_FOLDS):
             n = self.n.sum(axis=1) - self.n[:, k]
             events = self.events.sum(axis=1) - self.events[:, k]
             present = n > 0
             if present.any():
                 cut = self.best_cut(self.score[present], n[present], events[present])
-                best[:, k] = self.score >= cut
-        return best
+                act[:, k] = self.score >= cut
+        return act
 
 
 def _mean_cost(
-    name: str, value: float, limits: Limits, largest: float, level: float, n: int
+    name: str, value: float, limits: Limits, *, largest: float, level: float, n: int
 ) -> Estimate:
-    """The mean cost of rows, each of which costs at most `largest`."""
+    """The record of the mean cost of `n` rows, each of which costs at most `largest`."""
     return Estimate(
         measure=name,
         value=value,
@@ -187,7 +203,11 @@ class Mended(NamedTuple):
 def mended_costs(
     before: Evidence, after: Evidence | None, fp: float, fn: float, level: float
 ) -> Mended:
-    """Costs of the same rows with their scores and with those of a map; nan without a map."""
+    """The cost of the same rows with the scores of a map, and what the map saves.
+
+    `before` holds the rows with their own scores and `after` with those of the map; `fp` and `fn`
+    are the costs of a false positive and a false negative. Without a map all is nan.
+    """
     definition = "Mean cost less that after recalibration, on held-out rows."
     if after is None:
         missing = Estimate(
@@ -208,7 +228,8 @@ def mended_costs(
     largest = max(fp, fn)
     limits = mean_row_limits(mended, largest, level, None, cluster)
     value = float(mended.mean())
-    cost = _mean_cost("cost after recalibration", value, limits, largest, level, mended.size)
+    name = "cost after recalibration"
+    cost = _mean_cost(name, value, limits, largest=largest, level=level, n=mended.size)
     difference = losses - mended
     paired = paired_limits(difference, level, cluster)
     saved = Estimate(
@@ -226,7 +247,7 @@ def mended_costs(
 
 
 def _losses(evidence: Evidence, fp: float, fn: float) -> Floats:
-    """The cost of each row, acting from the threshold on."""
+    """The cost of each row if all rows with scores from the threshold on are acted on."""
     rows = evidence.expanded.sample
     y = np.asarray(rows.y, dtype=np.float64)
     act = np.asarray(rows.p, dtype=np.float64) >= fp / (fp + fn)
@@ -236,7 +257,11 @@ def _losses(evidence: Evidence, fp: float, fn: float) -> Floats:
 def decision_of(
     evidence: Evidence, fp: float, fn: float, *, mended: Mended, level: float, seed: int
 ) -> Decision:
-    """The decision of evidence that holds rows."""
+    """The decision of evidence that holds rows: costs of each rule, with limits.
+
+    `fp` and `fn` are the costs of a false positive and a false negative; `mended` holds the costs
+    after recalibration; the seed deals rows to folds.
+    """
     cells = evidence.cells
     score = np.asarray(cells.score[cells.weight > 0], dtype=np.float64)
     rows = _Rows.of(evidence, score, stream(seed, "folds"))
@@ -270,14 +295,20 @@ limit if larger."""
 
 
 class _Residuals(NamedTuple):
-    """Residuals y − p and numbers of rows, per distinct score; means are over all rows."""
+    """Sums of residuals y − p and numbers of rows at each distinct score, ascending."""
 
     sum: Floats
+    """Of the residuals, divided by the weight of all rows."""
     square: Floats
-    """Of (y − p)², times the size of the cluster: bounds the variance of cluster sums."""
+    """Of (y − p)² times the size of the cluster, divided by the square of the weight of all rows.
+
+    It bounds the variance of the sums of clusters."""
     score: Floats
+    """Of the scores, divided by the weight of all rows: expected events."""
     share: Floats
+    """The share of all rows."""
     events: Floats
+    """Number of events that count."""
     non_events: Floats
     n: float
     """The effective number of rows."""
@@ -408,7 +439,10 @@ def decision_certificate(
 
 
 def certificate_of(evidence: Evidence, level: float, method: str = "normal") -> Estimate:
-    """κ of evidence that holds one score per row."""
+    """κ of evidence that holds one score per row, with its upper limit; the lower one is 0.
+
+    `method` is 'normal' or 'bernstein'. Sums of bins are refused.
+    """
     if isinstance(evidence.sums, Binned):
         raise InputError(
             "y_true",
@@ -436,7 +470,10 @@ def certificate_of(evidence: Evidence, level: float, method: str = "normal") -> 
 
 
 def _residuals(evidence: Evidence) -> _Residuals:
-    """From sums if rows are independent and weights count them, or else from the rows."""
+    """Sums of residuals by score: from cells if rows are independent and weights count them.
+
+    Otherwise they come from the rows. Sums without rows whose weights are fractions are refused.
+    """
     if evidence.rows is not None and (evidence.cluster is not None or not evidence.whole):
         return _residuals_of_rows(evidence)
     (part,) = evidence.cells_at_means
@@ -462,7 +499,7 @@ def _residuals(evidence: Evidence) -> _Residuals:
 
 
 def _residuals_of_rows(evidence: Evidence) -> _Residuals:
-    """From rows in clusters, or with weights that do not count them."""
+    """Sums of residuals by score, from rows in clusters, or with weights that do not count them."""
     _ = evidence.sums  # checks every value, and warns
     rows = evidence.expanded
     y = np.asarray(rows.sample.y, dtype=np.float64)
@@ -493,45 +530,52 @@ def _residuals_of_rows(evidence: Evidence) -> _Residuals:
 
 
 def _largest_run(values: Floats) -> float:
-    """The largest sum over neighbours; 0 for none."""
-    reached = np.concatenate([[0.0], np.cumsum(values)])
-    return float((reached - np.minimum.accumulate(reached)).max())
+    """The largest sum over neighbours; 0 if every value is negative."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    return float((sums - np.minimum.accumulate(sums)).max())
 
 
 def _upper(cells: _Residuals, sign: int, level: float, method: str) -> float:
-    """The largest upper limit of sign · Σ over an interval."""
+    """The largest upper limit, over all intervals of scores, of the sum of residuals times `sign`.
+
+    The limit of one interval is Σ + z·√(V − Σ²/n), V the sum of squares, plus a term of the
+    empirical Bernstein inequality if that is the method; otherwise intervals with few events have
+    their exact limit if larger. With more than 3,000 scores it is a bound of the largest.
+    """
     sums = sign * cells.sum
     square = cells.square
     if method == "bernstein":
         log = math.log(2 / (1 - level))
         z = math.sqrt(2 * log)
-        more = 14 * log / (3 * max(cells.n - 1, 1))
+        added = 14 * log / (3 * max(cells.n - 1, 1))
+        largest = 0.0
     else:
         z = float(ndtri(level))
-        more = 0.0
-    best = 0.0 if method == "bernstein" else _largest_exact_end(cells, sign, level)
+        added = 0.0
+        largest = _largest_exact_limit(cells, sign, level)
     if sums.size > _EVERY_INTERVAL:
-        return max(best, _bound_on_ends(sums, square, z) + more)
-    reached = np.concatenate([[0.0], np.cumsum(sums)])
+        return max(largest, _bound_on_limits(sums, square, z) + added)
+    below = np.concatenate([[0.0], np.cumsum(sums)])
     variances = np.concatenate([[0.0], np.cumsum(square)])
-    # No interval from a score on has a larger end than this: most starts need not be tried.
-    farthest = np.maximum.accumulate(reached[::-1])[::-1][1:] - reached[:-1]
-    bound = farthest + z * np.sqrt(np.clip(variances[-1] - variances[:-1], 0, None))
+    # No interval from a score on has a larger limit than this: most starts need not be tried.
+    largest_sum = np.maximum.accumulate(below[::-1])[::-1][1:] - below[:-1]
+    bound = largest_sum + z * np.sqrt(np.clip(variances[-1] - variances[:-1], 0, None))
     for i in np.argsort(-bound):
-        if bound[i] <= best:
+        if bound[i] <= largest:
             break
-        total = reached[i + 1 :] - reached[i]
+        total = below[i + 1 :] - below[i]
         variance = variances[i + 1 :] - variances[i]
-        ends = total + z * np.sqrt(np.clip(variance - total**2 / cells.n, 0, None))
-        best = max(best, float(ends.max()))
-    return best + more
+        limits = total + z * np.sqrt(np.clip(variance - total**2 / cells.n, 0, None))
+        largest = max(largest, float(limits.max()))
+    return largest + added
 
 
-def _bound_on_ends(sums: Floats, square: Floats, z: float) -> float:
-    """An upper bound of Σ + z·√V over all intervals, in linear time.
+def _bound_on_limits(sums: Floats, square: Floats, z: float) -> float:
+    """An upper bound of Σ + z·√V over all intervals of scores, in linear time.
 
-    √V ≤ λV + 1/(4λ), so each of 25 values of λ gives a bound by the largest run of a sum; it is a
-    convex function of λ, and the smallest is found by bisection.
+    Σ and V are sums of `sums` and `square` over an interval. √V ≤ λV + 1/(4λ), so each of 25 values
+    of λ gives a bound by the largest sum over neighbours; it is a convex function of λ, and the
+    smallest is found by bisection.
     """
     rates = np.geomspace(0.5, 50, 25) / math.sqrt(float(square.sum()))
 
@@ -542,10 +586,10 @@ def _bound_on_ends(sums: Floats, square: Floats, z: float) -> float:
     return bound(bisect_left(range(24), True, key=lambda i: bound(i) <= bound(i + 1)))
 
 
-def _largest_exact_end(cells: _Residuals, sign: int, level: float) -> float:
-    """The largest upper limit of intervals with few events, by the exact limit of their rate.
+def _largest_exact_limit(cells: _Residuals, sign: int, level: float) -> float:
+    """The largest upper limit of intervals with fewer than 50 events, by the limit of their rate.
 
-    0 if there are none.
+    With a negative `sign` the events are the other label. It is 0 if there are no such intervals.
     """
     rare = cells.events
     expected = cells.score
@@ -556,11 +600,11 @@ def _largest_exact_end(cells: _Residuals, sign: int, level: float) -> float:
     two_sided = 2 * level - 1 if level > 0.5 else 0.5
     small = np.minimum(np.arange(_FEW), cells.n)
     limit = clopper_pearson(small, np.full(_FEW, cells.n), two_sided)[1]
-    best = float(limit[0] - expected[rare == 0].min(initial=1.0))
+    largest = float(limit[0] - expected[rare == 0].min(initial=1.0))
     # The shortest interval with k events has the fewest expected; it starts and ends with an event.
     place = np.flatnonzero(rare)
     if place.size > _EVERY_INTERVAL:  # too many for few events to matter
-        return max(best, 0.0)
+        return max(largest, 0.0)
     counts = np.append(0.0, np.cumsum(rare[place]))
     means = np.append(0.0, np.cumsum(expected))
     start = np.arange(place.size)
@@ -572,6 +616,6 @@ def _largest_exact_end(cells: _Residuals, sign: int, level: float) -> float:
         events = np.ceil(counts[end] - counts[start] - 1e-9)
         is_small = events < _FEW
         predicted = means[place[end - 1] + 1] - means[place[start]]
-        ends = limit[events[is_small].astype(np.int64)] - predicted[is_small]
-        best = max(best, float(ends.max(initial=0.0)))
-    return best
+        limits = limit[events[is_small].astype(np.int64)] - predicted[is_small]
+        largest = max(largest, float(limits.max(initial=0.0)))
+    return largest
