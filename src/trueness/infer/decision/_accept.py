@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ _STARTS = 5
 """Sequences of tests, which share the error rate. A single one, from the most confident rows down,
 fails early when a few confident answers are wrong."""
 _CANDIDATES = 40
-"""Quantiles of the confidence that are tried with a judge; they do not depend on labels."""
+"""Quantiles of the confidence that are tried; they do not depend on labels."""
 _EXPECTED_ERRORS = 20
 """In simulations a judge gained nothing with 15 expected human errors, and something with 40."""
 _NAMES = Wording({"y_true": "`correct`", "y_prob": "`confidence`"})
@@ -204,7 +205,11 @@ def accept_threshold(
 
 
 def threshold_of(evidence: Evidence, goal: float, level: float, criterion: str) -> AcceptThreshold:
-    """The certified threshold for one score per row and weights that count rows."""
+    """The record of the certified threshold, for one score per row and weights that count rows.
+
+    `goal` is the share of right answers, or of events kept ('recall'), that is promised. If no
+    threshold is certified, it is nan and nothing is accepted.
+    """
     (part,) = evidence.cells_at_means
     present = part.weight > 0
     score, n, events = (
@@ -242,17 +247,19 @@ def _largest_cluster(cluster: Ints | None) -> int:
 
 
 def _right(
-    n: Floats, events: Floats, goal: float, level: float, size: int
+    n: Floats, events: Floats, goal: float, level: float, cluster_size: int
 ) -> tuple[_Cut | None, int | None]:
     """The lowest threshold above which answers are right often enough; without one, rows needed.
 
-    Candidates go down from the highest score. Rows count as if all clusters had this size and were
-    all right or all wrong, which leaves the fewest independent answers.
+    `n` and `events` are the rows and the right answers of each score, ascending; `goal` is the
+    share of right answers. Candidates go down from the highest score. Rows count as if all clusters
+    had this size and were all right or all wrong, which leaves the fewest independent answers. No
+    number of rows can show that all answers are right: a goal of 1 has neither.
     """
     accepted = np.cumsum(n[::-1])
     errors = np.cumsum((n - events)[::-1])
-    units = np.floor(accepted / size)
-    wrong = np.ceil(errors / size)
+    units = np.floor(accepted / cluster_size)
+    wrong = np.ceil(errors / cluster_size)
     alpha = (1 - level) / _STARTS
     if goal == 1:
         return None, None
@@ -261,18 +268,23 @@ def _right(
     last = _lowest(pvalue <= alpha, units, fewest)
     if last is None:
         needed = _rows_needed(units, wrong, goal, alpha, fewest)
-        return None, needed and max(needed * size, round(1.1 * accepted[-1]) + 1)
+        return None, needed and max(needed * cluster_size, round(1.1 * accepted[-1]) + 1)
     rate = float(1 - errors[last] / accepted[last])
     return _Cut(n.size - 1 - last, float(accepted[last]), rate), None
 
 
 def _fewest_rows(alpha: float, goal: float) -> int:
-    """Rows that are enough if none of them is wrong."""
+    """Rows that show at error rate `alpha` that `goal` are right, if none of them is wrong."""
     return math.ceil(math.log(alpha) / math.log(goal))
 
 
 def _lowest(passes: Bools, accepted: Floats, fewest: int) -> int | None:
-    """The last candidate of any sequence before its first failure."""
+    """The lowest candidate that passes; None if there is none.
+
+    `passes` and `accepted`, the rows accepted, are those of each candidate, from the highest
+    threshold down. Five sequences of tests begin where `fewest` rows or more are accepted; each
+    ends before its first failure, and the lowest end counts.
+    """
     if accepted[-1] < fewest:
         return None
     starts = np.searchsorted(accepted, np.geomspace(fewest, accepted[-1], _STARTS + 1)[:-1])
@@ -286,25 +298,30 @@ def _lowest(passes: Bools, accepted: Floats, fewest: int) -> int | None:
 def _rows_needed(
     accepted: Floats, errors: Floats, goal: float, alpha: float, fewest: int
 ) -> int | None:
-    """Rows that would certify the most promising share, if its true error rate is the observed."""
+    """Rows that would certify the most promising threshold, if its error rate is as observed.
+
+    `accepted` and `errors` are the rows and the wrong ones of each candidate, from the highest
+    threshold down; `fewest` rows are needed without an error. None if no candidate has few enough.
+    """
     needed: list[float] = []
     tried = np.unique(np.linspace(0, accepted.size - 1, 200).astype(np.int64))
-    for m, k in zip(accepted[tried].tolist(), errors[tried].tolist(), strict=True):
-        rate = (k + 0.5) / (m + 1) if errors[-1] else 0.0
-        if m and rate < 1 - goal:
+    for n, wrong in zip(accepted[tried].tolist(), errors[tried].tolist(), strict=True):
+        rate = (wrong + 0.5) / (n + 1) if errors[-1] else 0.0
+        if n and rate < 1 - goal:
             size = float(fewest)
             while bdtr(rate * size, math.ceil(size), 1 - goal) > alpha:
                 size *= 1.05
-            needed.append(size * accepted[-1] / m)
+            needed.append(size * accepted[-1] / n)
     if needed:
         return math.ceil(min(needed))
     return None
 
 
 def _recall(n: Floats, events: Floats, goal: float, level: float) -> tuple[_Cut | None, int | None]:
-    """The highest threshold that keeps the events; without one, the rows needed.
+    """The highest threshold that keeps a share `goal` of the events; without one, the rows needed.
 
-    Candidates go up from the lowest score.
+    `n` and `events` are the rows and events of each score, ascending. Candidates go up from the
+    lowest score. A goal of 1 has neither; rows without an event are refused.
     """
     positives = float(events.sum())
     total = float(n.sum())
@@ -323,23 +340,36 @@ def _recall(n: Floats, events: Floats, goal: float, level: float) -> tuple[_Cut 
 
 @dataclass(frozen=True)
 class _Answers:
-    """Rows, or answers made of rows, with nan where no human looked."""
+    """Rows, or answers made of rows."""
 
     right: Floats
+    """1 for a right answer, 0 for a wrong one, nan where no human looked."""
     confidence: Floats
     judge: Floats
+    """1 where the judge takes the answer for right."""
     cluster: Ints | None
     noun: str
+    """What one of them is called."""
 
     @property
-    def known(self) -> Bools:
+    def has_label(self) -> Bools:
+        """Which answers a human looked at."""
         return ~np.isnan(self.right)
+
+    @property
+    def largest_cluster(self) -> int:
+        """Answers with a human label in the largest cluster; 1 if they are independent."""
+        return _largest_cluster(None if self.cluster is None else self.cluster[self.has_label])
 
 
 def _read_answers(
     correct: Any, confidence: Any, judge: Any, unit: Any, cluster: Any, rows: dict[str, Any]
 ) -> _Answers:
-    """The rows, checked, and taken together if several of them are one answer."""
+    """The rows, checked, and taken together if several of them are one answer.
+
+    `unit` names the answer of each row, `cluster` its cluster. `rows` are the other options of
+    rows, which must be left out but for `pos_label`. Sums are refused.
+    """
     argument = "unit" if judge is None else "judge"
     if isinstance(correct, Tally | Sketch | Binned):
         raise InputError(argument, "needs the rows", f"got a {type(correct).__name__}")
@@ -372,6 +402,7 @@ def _read_answers(
 
 
 def _units(unit: Any, n: int) -> Ints:
+    """The number of the answer that each of `n` rows belongs to; missing names are refused."""
     names = one_column(unit, "unit", n)
     gone = labels_missing(names)
     if gone is not None and gone.any():
@@ -380,7 +411,11 @@ def _units(unit: Any, n: int) -> Ints:
 
 
 def _together(rows: _Answers, unit: Ints) -> _Answers:
-    """An answer is right if all of its rows are, and as confident as its least confident row."""
+    """Answers made of rows, by the number of the answer of each row.
+
+    An answer is right if all of its rows are, as confident as its least confident row, and without
+    a label if one of its rows is. An answer with rows in two clusters is refused.
+    """
     answers = int(unit.max()) + 1
     right, confidence, judge = np.full((3, answers), np.inf)
     np.fmin.at(right, unit, rows.right)
@@ -405,50 +440,49 @@ def _together(rows: _Answers, unit: Ints) -> _Answers:
 
 
 def _with_judge(rows: _Answers, goal: float, level: float, criterion: str) -> AcceptThreshold:
-    """By the judge where enough human errors can be expected, or else by humans alone."""
+    """The threshold by the judge where enough human errors can be expected, or by humans alone.
+
+    Enough are 20 wrong answers among those with a human label, if a share `goal` is right. The
+    recall is refused.
+    """
     if criterion == "recall":
         raise InputError(
             "criterion", "must be 'accuracy' or 'precision' with `judge`", "got 'recall'"
         )
-    humans = int(rows.known.sum())
     # Rounded: 200 * (1 - 0.9) is a little below 20.
-    expected = round(humans * (1 - goal), 9)
+    expected = round(int(rows.has_label.sum()) * (1 - goal), 9)
     if expected >= _EXPECTED_ERRORS:
         return _judged(rows, goal, level, criterion)
-    cluster = None
-    if rows.cluster is not None:
-        cluster = np.unique(rows.cluster[rows.known], return_inverse=True)[1].reshape(-1)
-    right = rows.right[rows.known]
-    score, code = np.unique(rows.confidence[rows.known], return_inverse=True)
+    right = rows.right[rows.has_label]
+    score, code = np.unique(rows.confidence[rows.has_label], return_inverse=True)
     n = np.bincount(code).astype(np.float64)
     n_right = np.bincount(code, right).astype(np.float64)
-    cut, needed = _right(n, n_right, goal, level, _largest_cluster(cluster))
+    cut, needed = _right(n, n_right, goal, level, rows.largest_cluster)
     note = (
         f"Humans alone: {expected:.3g} human errors can be expected at this accuracy, and a judge "
         f"helps from about {_EXPECTED_ERRORS} on."
     )
-    threshold = math.nan
-    observed = math.nan
-    if cut is not None:
-        threshold = float(score[cut.place])
-        observed = cut.observed
-    return _of_all_rows(rows, threshold, observed, goal, level, criterion, needed, note)
+    record = partial(_of_all_rows, rows, goal=goal, level=level, criterion=criterion, note=note)
+    if cut is None:
+        return record(needed=needed)
+    return record(threshold=float(score[cut.place]), observed=cut.observed)
 
 
 def _judged(rows: _Answers, goal: float, level: float, criterion: str) -> AcceptThreshold:
-    """The five sequences over label-blind candidates, with prediction-powered p-values."""
+    """The threshold by human labels and the judge: prediction-powered tests of each candidate.
+
+    Candidates do not depend on labels. A goal of 1 has no threshold.
+    """
+    record = partial(_of_all_rows, rows, goal=goal, level=level, criterion=criterion)
     if goal == 1:
-        return _of_all_rows(rows, math.nan, math.nan, goal, level, criterion, None, "")
+        return record()
     order = np.argsort(-rows.confidence, kind="stable")
     score = rows.confidence[order]
-    ends = np.flatnonzero(np.append(score[1:] < score[:-1], True))
-    if ends.size > _CANDIDATES:
-        wanted = np.arange(1, _CANDIDATES + 1) / _CANDIDATES * score.size
-        ends = np.unique(ends[np.searchsorted(ends + 1, np.floor(wanted))])
-    labelled = rows.known[order]
+    ends = candidate_ends(score)
+    labelled = rows.has_label[order]
     wrong = 1 - rows.right[order]
     doubted = 1 - rows.judge[order]
-    size = _largest_cluster(None if rows.cluster is None else rows.cluster[rows.known])
+    cluster_size = rows.largest_cluster
     alpha = (1 - level) / _STARTS
     pvalue = np.ones(ends.size)
     error = np.full(ends.size, np.nan)
@@ -463,31 +497,45 @@ def _judged(rows: _Answers, goal: float, level: float, criterion: str) -> Accept
                 rate=1 - goal,
             )
             error[i] = rate.value
-            pvalue[i] = rate._replace(rows=rate.rows / size).below(1 - goal)
+            pvalue[i] = rate._replace(rows=rate.rows / cluster_size).below(1 - goal)
     labels = np.cumsum(labelled)[ends].astype(np.float64)
-    errors = np.cumsum(np.where(labelled, wrong, 0.0))[ends]
     fewest = _fewest_rows(alpha, goal)
-    units = np.floor(labels / size)
+    units = np.floor(labels / cluster_size)
     last = _lowest(pvalue <= alpha, units, fewest)
-    if last is None:
-        needed = _rows_needed(units, np.ceil(errors / size), goal, alpha, fewest)
-        needed = needed and max(needed * size, round(1.1 * labels[-1]) + 1)
-        return _of_all_rows(rows, math.nan, math.nan, goal, level, criterion, needed, "")
-    threshold = float(score[ends[last]])
-    return _of_all_rows(rows, threshold, 1 - float(error[last]), goal, level, criterion, None, "")
+    if last is not None:
+        return record(threshold=float(score[ends[last]]), observed=1 - float(error[last]))
+    errors = np.cumsum(np.where(labelled, wrong, 0.0))[ends]
+    needed = _rows_needed(units, np.ceil(errors / cluster_size), goal, alpha, fewest)
+    return record(needed=needed and max(needed * cluster_size, round(1.1 * labels[-1]) + 1))
+
+
+def candidate_ends(confidence: Floats) -> Ints:
+    """The last row of each candidate threshold, for confidences from the highest down.
+
+    Candidates are the distinct confidences; of more than 40, those at 40 quantiles.
+    """
+    ends = np.flatnonzero(np.append(confidence[1:] < confidence[:-1], True))
+    if ends.size <= _CANDIDATES:
+        return ends
+    wanted = np.arange(1, _CANDIDATES + 1) / _CANDIDATES * confidence.size
+    return np.unique(ends[np.searchsorted(ends + 1, np.floor(wanted))])
 
 
 def _of_all_rows(
     rows: _Answers,
-    threshold: float,
-    observed: float,
+    *,
     goal: float,
     level: float,
     criterion: str,
-    needed: int | None,
-    note: str,
+    threshold: float = math.nan,
+    observed: float = math.nan,
+    needed: int | None = None,
+    note: str = "",
 ) -> AcceptThreshold:
-    """The record, with the share of all rows, which needs no labels."""
+    """The record, with the share of all rows that are accepted, which needs no labels.
+
+    Without a threshold nothing is accepted; then `needed` rows would be enough.
+    """
     n = rows.confidence.size
     accepted = 0 if math.isnan(threshold) else int((rows.confidence >= threshold).sum())
     low, high = (float(end) for end in clopper_pearson(accepted, n, level))
@@ -504,7 +552,7 @@ def _of_all_rows(
         level=level,
         criterion=criterion,
         rows_needed=needed,
-        humans=int(rows.known.sum()),
+        humans=int(rows.has_label.sum()),
         noun=rows.noun,
         note=note,
     )

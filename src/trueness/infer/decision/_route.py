@@ -3,8 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
+from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
@@ -23,14 +22,13 @@ from trueness._numerics.paired_proportions import noninferiority, score_limits, 
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.clusters import cluster_codes, cluster_column, warn_few_clusters
 from trueness.errors import DroppedRowsWarning, InputError, dropped_rows, warn
+from trueness.infer.decision._accept import candidate_ends
 from trueness.infer.limits._limits import Limits
 from trueness.infer.limits._paired_difference import clustered_difference
 from trueness.results import Estimate, Route
 from trueness.results._route import RouteCurve
 from trueness.typing import ArrayLike, Floats, Ints, Missing
 
-_CANDIDATES = 40
-"""Quantiles of the confidence that are tried; they do not depend on labels."""
 _DEFINITIONS = {
     "share": "Share of rows that the cheap model answers.",
     "saved": "Share of the strong model's cost that is saved.",
@@ -138,12 +136,15 @@ def route(
 
 @dataclass(frozen=True)
 class _Terms:
-    """What was asked for."""
+    """What is promised, at which level, and the costs."""
 
     loss: float
+    """How much accuracy the mix may lose."""
     level: float
     cost: tuple[float, float]
+    """Of an answer of the cheap and of the strong model."""
     free: bool
+    """Whether the confidence is known before the cheap model has been paid."""
 
     def saved(self, share: Floats | float) -> Any:
         """The share of the strong model's cost that is saved if this share of rows is routed."""
@@ -186,15 +187,29 @@ class _PairedRows:
 
 @dataclass(frozen=True)
 class _Tested:
-    """The candidate thresholds, from the highest down, with rows, p-value and limits."""
+    """The candidate thresholds, from the highest down, with their rows, p-values and limits."""
 
     threshold: Floats
     routed: Floats
+    """Rows that the cheap model would answer."""
     harmed: Floats
+    """Those among them that only the strong model has right."""
     helped: Floats
+    """Those among them that only the cheap model has right."""
     pvalue: Floats
+    """Of the hypothesis that the mix loses as much as is allowed, or more."""
     low: Floats
+    """Limits of the accuracy of the mix less that of the strong model."""
     high: Floats
+
+
+class _Mix(NamedTuple):
+    """What routing does, with limits; the fields are those of `Route`."""
+
+    share: Estimate
+    saved: Estimate
+    difference: Estimate
+    random: Estimate
 
 
 def _checked_cost(cost: Any) -> tuple[float, float]:
@@ -220,7 +235,10 @@ def _read(
     cluster: ArrayLike | None,
     missing: Missing,
 ) -> _PairedRows:
-    """The rows, checked, and those with a missing value refused or dropped."""
+    """The rows, checked, the most confident first.
+
+    Rows with a missing value are refused, or dropped with a warning.
+    """
     drop = checked_word(missing, "missing", ("raise", "drop")) == "drop"
     columns = {"confidence": confidence, "strong_correct": strong_correct}
     refuse_shuffled_index(cheap_correct, columns)
@@ -273,20 +291,24 @@ def _with_segments(
 
 
 def _route_of(rows: _PairedRows, terms: _Terms) -> Route:
-    """The lowest candidate before the first that is not certified."""
+    """The record of the lowest candidate before the first that is not certified.
+
+    If none is, nothing is routed: the threshold is nan and all shares are 0.
+    """
     tested = _tested(rows, terms)
     passed = np.logical_and.accumulate(tested.pvalue <= 1 - terms.level)
     certified = bool(passed.any())
     last = int(passed.sum()) - 1
+    mix = _mix(tested, rows, terms, last) if certified else _nothing_routed(rows, terms)
     share = tested.routed / rows.n
     gap = rows.cheap - rows.strong
     return Route(
         threshold=float(tested.threshold[last]) if certified else math.nan,
         certified=certified,
-        share=_share(tested, rows, terms, last),
-        saved=_saved(tested, rows, terms, last),
-        difference=_difference(tested, rows, terms, last),
-        random=_by_chance(tested, rows, terms, last),
+        share=mix.share,
+        saved=mix.saved,
+        difference=mix.difference,
+        random=mix.random,
         cheap_accuracy=float(rows.cheap.mean()),
         strong_accuracy=float(rows.strong.mean()),
         harmed=int(tested.harmed[last]) if certified else 0,
@@ -312,8 +334,11 @@ def _route_of(rows: _PairedRows, terms: _Terms) -> Route:
 
 
 def _tested(rows: _PairedRows, terms: _Terms) -> _Tested:
-    """Every candidate with its rows, its p-value and its limits."""
-    ends = _candidate_ends(rows.confidence)
+    """Every candidate with its rows, its p-value and its limits.
+
+    Rows in clusters have p-values and limits at least as cautious as those of clusters.
+    """
+    ends = candidate_ends(rows.confidence)
     is_harmed = (rows.strong > rows.cheap).astype(np.float64)
     is_helped = (rows.cheap > rows.strong).astype(np.float64)
     harmed = np.cumsum(is_harmed)[ends]
@@ -339,16 +364,8 @@ def _tested(rows: _PairedRows, terms: _Terms) -> _Tested:
     )
 
 
-def _candidate_ends(confidence: Floats) -> Ints:
-    """The last row of each candidate, from the most confident: ends of ties at 40 quantiles."""
-    ends = np.flatnonzero(np.append(confidence[1:] < confidence[:-1], True))
-    if ends.size <= _CANDIDATES:
-        return ends
-    wanted = np.arange(1, _CANDIDATES + 1) / _CANDIDATES * confidence.size
-    return np.unique(ends[np.searchsorted(ends + 1, np.floor(wanted))])
-
-
 def _estimate(name: str, value: float, limits: Limits, rows: _PairedRows, level: float) -> Estimate:
+    """The record of a number called `name`, with its limits and the definition of its name."""
     return Estimate(
         measure=name,
         value=value,
@@ -361,19 +378,17 @@ def _estimate(name: str, value: float, limits: Limits, rows: _PairedRows, level:
     )
 
 
-_NOTHING = Limits(0.0, 0.0, "nothing is routed")
-
-
-def _share(tested: _Tested, rows: _PairedRows, terms: _Terms, last: int) -> Estimate:
-    if last < 0:
-        return _estimate("share", 0.0, _NOTHING, rows, terms.level)
-    routed = float(tested.routed[last])
-    limits = _share_limits(routed, rows, terms.level)
-    return _estimate("share", routed / rows.n, limits, rows, terms.level)
+def _nothing_routed(rows: _PairedRows, terms: _Terms) -> _Mix:
+    """The estimates if no threshold is certified: all are 0."""
+    limits = Limits(0.0, 0.0, "nothing is routed")
+    return _Mix(*(_estimate(name, 0.0, limits, rows, terms.level) for name in _Mix._fields))
 
 
 def _share_limits(routed: float, rows: _PairedRows, level: float) -> Limits:
-    """Clopper-Pearson; with clusters of as many rows as have the variance of the cluster sums."""
+    """Clopper-Pearson limits of the share of rows that are routed, the first `routed` ones.
+
+    With clusters they are those of as many rows as have the variance of the cluster sums.
+    """
     share = routed / rows.n
     units = float(rows.n)
     method = "Clopper-Pearson"
@@ -390,47 +405,38 @@ def _share_limits(routed: float, rows: _PairedRows, level: float) -> Limits:
     return Limits(float(low), float(high), method)
 
 
-def _saved(tested: _Tested, rows: _PairedRows, terms: _Terms, last: int) -> Estimate:
-    share = _share(tested, rows, terms, last)
-    if last < 0:
-        return _estimate("saved", 0.0, _NOTHING, rows, terms.level)
-    limits = Limits(terms.saved(share.low), terms.saved(share.high), share.method)
-    return _estimate("saved", terms.saved(share.value), limits, rows, terms.level)
+def _mix(tested: _Tested, rows: _PairedRows, terms: _Terms, last: int) -> _Mix:
+    """The estimates if the rows of the candidate number `last` are routed.
 
-
-def _difference(tested: _Tested, rows: _PairedRows, terms: _Terms, last: int) -> Estimate:
-    if last < 0:
-        return _estimate("difference", 0.0, _NOTHING, rows, terms.level)
-    value = float(tested.helped[last] - tested.harmed[last]) / rows.n
-    limits = Limits(float(tested.low[last]), float(tested.high[last]), _method(rows))
-    return _estimate("difference", value, limits, rows, terms.level)
-
-
-def _by_chance(tested: _Tested, rows: _PairedRows, terms: _Terms, last: int) -> Estimate:
-    """The paired difference of the models over all rows, times the share that is routed."""
-    if last < 0:
-        return _estimate("random", 0.0, _NOTHING, rows, terms.level)
-    share = float(tested.routed[last]) / rows.n
+    The mix by chance has the difference of both models over all rows, times the share.
+    """
+    routed = float(tested.routed[last])
+    share = routed / rows.n
+    method = "paired score" if rows.cluster is None else "paired score and t of clusters"
+    shares = _share_limits(routed, rows, terms.level)
+    saved = Limits(terms.saved(shares.low), terms.saved(shares.high), shares.method)
+    difference = Limits(float(tested.low[last]), float(tested.high[last]), method)
     # The last candidate is the lowest confidence, so it routes all rows.
-    value = float((rows.cheap - rows.strong).mean())
-    limits = Limits(share * float(tested.low[-1]), share * float(tested.high[-1]), _method(rows))
-    return _estimate("random", share * value, limits, rows, terms.level)
-
-
-def _method(rows: _PairedRows) -> str:
-    if rows.cluster is None:
-        return "paired score"
-    return "paired score and t of clusters"
+    chance = Limits(share * float(tested.low[-1]), share * float(tested.high[-1]), method)
+    gained = float(tested.helped[last] - tested.harmed[last]) / rows.n
+    gap = float((rows.cheap - rows.strong).mean())
+    return _Mix(
+        share=_estimate("share", share, shares, rows, terms.level),
+        saved=_estimate("saved", terms.saved(share), saved, rows, terms.level),
+        difference=_estimate("difference", gained, difference, rows, terms.level),
+        random=_estimate("random", share * gap, chance, rows, terms.level),
+    )
 
 
 def _rows_needed(tested: _Tested, rows: _PairedRows, terms: _Terms) -> int | None:
     """Rows with which the highest candidate would be certified if rates stay as observed.
 
-    If few rows make them look worse there than overall, the overall rates count.
+    If few rows make them look worse there than overall, the overall rates count. None if the mix
+    loses as much as is allowed, or more, however many rows there are.
     """
     alpha = 1 - terms.level
     fewest = math.ceil(math.log(alpha) / math.log1p(-terms.loss))
-    size = 1.0 if rows.cluster is None else rows.n / effective_number(rows.cluster)
+    cluster_size = 1.0 if rows.cluster is None else rows.n / effective_number(rows.cluster)
     share = float(tested.routed[0]) / rows.n
     observed = np.array([tested.harmed[0], tested.helped[0]]) / rows.n
     overall = np.array([tested.harmed[-1], tested.helped[-1]]) / rows.n * share
@@ -438,6 +444,6 @@ def _rows_needed(tested: _Tested, rows: _PairedRows, terms: _Terms) -> int | Non
     if harm - gain >= terms.loss:
         return None
     # The statistic of n rows with these rates is √n times that of one row.
-    unit = float(score_statistic(harm, gain, 1, terms.loss))
-    needed = math.ceil((float(ndtri(alpha)) / unit) ** 2)
-    return math.ceil(max(needed, fewest) * size)
+    statistic = float(score_statistic(harm, gain, 1, terms.loss))
+    needed = math.ceil((float(ndtri(alpha)) / statistic) ** 2)
+    return math.ceil(max(needed, fewest) * cluster_size)
