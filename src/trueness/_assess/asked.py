@@ -72,10 +72,7 @@ class Asked:
 
     def kind(self, kind: Any) -> Any:
         """The view of a matrix that was asked for; None where the rows have one view only."""
-        rows = self.rows.evidence.rows
-        is_matrix = rows is not None and rows.p.ndim == 2 and rows.y.ndim == 1
-        binary = is_matrix and self.view("confidence").view == "binary"
-        if is_matrix and not binary:
+        if self.view("confidence").has_choice_of_views:
             return kind
         return None
 

@@ -147,7 +147,7 @@ def decide(
     evidence = read_rows(y_true, y_prob, rows, kind="confidence", cluster=cluster)
     evidence.require_one("a decision", counted=True)
     evidence.need_rows("A decision needs the rows")
-    _ = evidence.sums  # checks every value, and warns
+    evidence.warn_about_rows()
     a = Asked(ModelRows(evidence), MAKERS, level, whole_seed(seed), None)
     mended = _mended(a, fp, fn)
     return decision_of(evidence, fp, fn, mended=mended, level=level, seed=a.seed)

@@ -40,9 +40,9 @@ class Deal(NamedTuple):
 
 def is_splittable(evidence: Evidence) -> bool:
     """Whether there are one-problem rows enough for folds."""
-    if evidence.rows is None or evidence.view == "multilabel" or not has_scores(evidence):
+    if not evidence.has_rows or evidence.has_labels or not has_scores(evidence):
         return False
-    return evidence.rows.y.shape[0] >= LEAST_ROWS and evidence.units >= FOLDS
+    return evidence.need_rows("").n >= LEAST_ROWS and evidence.units >= FOLDS
 
 
 def has_scores(evidence: Evidence) -> bool:

@@ -61,11 +61,11 @@ def judge(
         slope=estimates.get("slope"),
         observed_expected=estimates.get("observed_expected"),
         auc=estimates.get("auc"),
-        top_label=evidence.view == "confidence",
+        top_label=evidence.is_top_label,
         prior_shift=prior_shift,
         power=power,
         clustered=evidence.dependent,
-        clusters=evidence.units if evidence.dependent else None,
+        clusters=evidence.clusters,
         segmented=segments is not None,
         classes=0 if classes is None else len(classes),
     )
@@ -195,8 +195,8 @@ def power_of(evidence: Evidence, alpha: float, seed: int) -> DetectionPower:
     clusters = None
     if not cells.whole and cells.squares is not None:
         effective = effective**2 / float(cells.squares.sum())
-    if evidence.cluster is not None:
-        rows = evidence.clustered
+    rows = evidence.in_clusters
+    if rows is not None:
         clusters = effective_number(rows.cluster, rows.w if rows.counts else None)
         effective /= design_effect(rows.w * rows.u, rows.cluster, float(rows.squares @ rows.u**2))
     return detection_power(cells, alpha, effective, seed, clusters)

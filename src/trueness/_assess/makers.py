@@ -29,7 +29,6 @@ from trueness._level import Level
 from trueness._numerics.holm import holm
 from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.rules import EqualMass
-from trueness._tally.tally import Binned
 from trueness.errors import InputError, quietly
 from trueness.infer._estimate import answers, is_by_row, mean_over_labels, unknown_estimate
 from trueness.infer._floors import floor_draws
@@ -84,10 +83,10 @@ def test(a: Asked, **options: Any) -> Significance:
     evidence = a.view("confidence", _two_columns_for(options.get("k")))
     is_default = options.get("resamples") is None
     is_omnibus = options.get("method", "omnibus") in ("omnibus", "quantiles")
-    if is_default and is_omnibus and _is_one(evidence):
+    if is_default and is_omnibus and evidence.has_one_score:
         # As for the confidence set, so that both have one p-value.
         options["resamples"] = a.draws or required_draws(Level(a.level).alpha)
-    is_plain = _is_one(evidence) and not evidence.dependent and not evidence.importance
+    is_plain = evidence.has_one_score and evidence.is_plain
     may_settle = is_default and is_plain and a.draws is None
     result = replace(test_of(evidence, seed=a.seed, **options), level=a.level)
     for draws in _SETTLING if may_settle and evidence.tally is not None else ():
@@ -107,7 +106,7 @@ def _settled_draws(a: Asked, options: Mapping[str, Any]) -> int | None:
     if a.draws is not None or has_own_cells or options.get("method", "score") != "score":
         draws: int | None = a.draws
         return draws
-    if not _is_one(evidence) or evidence.dependent or evidence.importance:
+    if not (evidence.has_one_score and evidence.is_plain):
         return None
     decided: Significance | None = quietly(a.possible, "test")
     if decided is None or not decided.smallest_pvalue:
@@ -125,7 +124,7 @@ def interval(a: Asked, **options: Any) -> Interval:
 def power(a: Asked) -> DetectionPower | None:
     """What these rows would have shown; None for several problems and for sums of bins."""
     evidence = a.view("confidence")
-    if not _is_one(evidence) or evidence.tally is None:
+    if not evidence.has_one_score or evidence.tally is None:
         return None
     return power_of(evidence, Level(a.level).alpha, a.seed)
 
@@ -136,7 +135,7 @@ def prior_shift(a: Asked) -> PriorShift | None:
     None for a top label, for several problems and for sums of bins.
     """
     evidence = a.view("confidence")
-    if evidence.view != "binary" or evidence.tally is None:
+    if not evidence.is_binary or evidence.tally is None:
         return None
     intercept = a.estimate("intercept")
     slope = a.estimate("slope")
@@ -147,13 +146,13 @@ def prior_shift(a: Asked) -> PriorShift | None:
 def verdict(a: Asked) -> Verdict:
     """Whether the scores are calibrated, decided from the other answers."""
     evidence = a.view("confidence")
-    if not _is_one(evidence):
+    if not evidence.has_one_score:
         return _joint_verdict(a)
     found_test = quietly(a.possible, "test", **decisive_test(evidence))
     found_interval = quietly(a.possible, "interval")
     rejected = is_rejected(found_test, found_interval, a.level)
     keys = [*NEEDED, "ece"]
-    if rejected and evidence.view == "binary" and evidence.tally is not None:
+    if rejected and evidence.is_binary and evidence.tally is not None:
         keys.append("auc")
     shown = found_test is not None and rejected
     estimates = {key: quietly(a.estimate, key, "confidence") for key in keys}
@@ -201,7 +200,7 @@ def estimate(
     draws = partial(_draws, a)
     try:
         refuse_asymmetric(evidence, question.measure.key)
-        if evidence.view == "multilabel" or (evidence.has_images and not is_by_row(question)):
+        if evidence.has_labels or (evidence.has_images and not is_by_row(question)):
             return mean_over_labels(question, evidence, a.level, a.seed, floor=floor)
         estimates = answers({"": question}, evidence, a.level, a.seed, floor=floor, draws=draws)
     except InputError as error:
@@ -346,7 +345,7 @@ def place(a: Asked) -> Answer | None:
     None for several problems.
     """
     evidence = a.view("confidence")
-    if not _is_one(evidence):
+    if not evidence.has_one_score:
         return None
     picture, _ = first_picture(evidence, a.rule or evidence.default_rule, a.level, Notes())
     return where(
@@ -366,7 +365,7 @@ def panel(a: Asked, curve: FlexibleMethod = "spline", floor: bool = True) -> Pan
     checked_word(curve, "curve", METHODS)
     check_flag(floor, "floor")
     evidence = a.view("classwise")
-    if evidence.view != "binary" or evidence.tally is None:
+    if not evidence.is_binary or evidence.tally is None:
         return None
     estimates = {}
     for key in NAMES:
@@ -389,7 +388,7 @@ def panel(a: Asked, curve: FlexibleMethod = "spline", floor: bool = True) -> Pan
         a.level,
         curve,
         None if clustered is None else clustered.clusters,
-        in_buckets=evidence.rows is None,
+        in_buckets=not evidence.has_rows,
     )
 
 
@@ -420,7 +419,7 @@ def slices(a: Asked, **options: Any) -> Slices | None:
 def class_rows(a: Asked) -> tuple[ClassRow, ...] | None:
     """Every class of a matrix against the rest, the largest ECE first."""
     evidence = a.view("confidence")
-    if evidence.classwise is None or evidence.view != "confidence":
+    if evidence.classwise is None or not evidence.is_top_label:
         return None
     alpha = Level(a.level).alpha
     return classes_of(evidence, bins=a.rule, level=a.level, alpha=alpha, seed=a.seed)
@@ -517,24 +516,24 @@ def absent_answers(a: Asked) -> Iterator[str]:
     """Why some answers are None."""
     evidence = a.view("confidence")
     if a.rows.groups is None and not a.rows.columns:
-        if evidence.rows is not None:
+        if evidence.has_rows:
             why = "no column was passed as `by`"
         else:
             why = "these are sums without groups"
         yield f"There are no segments: {why}."
-    elif evidence.view == "multilabel":
+    elif evidence.has_labels:
         yield "There are no segments: each label has its own, in `classes`."
     if not a.rows.slice_columns:
-        if evidence.rows is None:
+        if not evidence.has_rows:
             why = "slices need labels and scores"
         else:
             why = "slices need two columns in `by`"
         yield f"There are no slices: {why}."
     if not is_splittable(evidence):
         yield f"There are no remedies: {_why_not_split(evidence)}."
-    if evidence.view == "binary":
+    if evidence.is_binary:
         yield "There are no classes: this is one problem."
-    if isinstance(evidence.given, Binned):
+    if evidence.is_binned:
         yield (
             "Sums of bins do not keep the scores: there is no test, no confidence set and no panel."
         )
@@ -546,9 +545,9 @@ def absent_answers(a: Asked) -> Iterator[str]:
 
 
 def _why_not_split(evidence: Evidence) -> str:
-    if evidence.rows is None:
+    if not evidence.has_rows:
         return "calibrators need labels and scores"
-    if evidence.view == "multilabel":
+    if evidence.has_labels:
         return "each label has its own"
     if not has_scores(evidence):
         return "a map of their probabilities leaves intervals and quantiles as they are"
@@ -576,8 +575,3 @@ MAKERS: Mapping[str, Callable[..., Any]] = {
     "coverage": coverage,
     "level_histogram": level_histogram,
 }
-
-
-def _is_one(evidence: Evidence) -> bool:
-    """Whether there is one score per row."""
-    return evidence.view in ("binary", "confidence")

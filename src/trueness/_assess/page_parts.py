@@ -14,7 +14,6 @@ from trueness._numerics.holm import holm_adjusted
 from trueness._tally.evidence import AnySums, Evidence
 from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule
-from trueness._tally.tally import Binned
 from trueness.errors import quietly
 from trueness.infer.comparison._compare import compare_of
 from trueness.measure import ece
@@ -137,11 +136,9 @@ def page_explorers(
     data: Evidence, classes: Any, rule: BinRule, level: float, subject: Subject
 ) -> tuple[Explorer, ...]:
     """All rows, and the classes with the largest ECE, as many as a page of 2 MB can hold."""
-    sums = data.sums if isinstance(data.sums, Binned) else data.tally
-    assert sums is not None
     name = "All rows" if data.classwise is None else "Top label"
     kind = "" if data.events is None else data.events.kind
-    views = [explorer(name, sums.parts[0], rule, level, top_label=subject.top_label, kind=kind)]
+    views = [explorer(name, data.parts[0], rule, level, top_label=subject.top_label, kind=kind)]
     if data.classwise is not None:
         names = list(map(str, data.classwise.classes or ()))
         n_views = max(0, _MOST_VIEWS // len(subject.models) - 1)

@@ -241,7 +241,7 @@ def require_same_labels(by_model: Mapping[str, Asked]) -> None:
     first = next(iter(models.values()))
     for name, model in models.items():
         have_events = first.events is not None and model.events is not None
-        are_equal = model.rows is not None and np.array_equal(model.rows.y, first.need_rows("").y)
+        are_equal = model.has_rows and np.array_equal(model.need_rows("").y, first.need_rows("").y)
         if not (have_events or are_equal):
             demand = "must hold assessments of the same labels"
             raise InputError("y_true", demand, f"{name!r} has others")
@@ -255,11 +255,11 @@ def subject_of(by_model: Mapping[str, Asked]) -> Subject:
     }
     evidence = next(iter(models.values()))
     assert evidence.rows is not None
-    if evidence.asked and evidence.view not in ("multilabel", "confidence"):
+    if evidence.asked and not (evidence.has_labels or evidence.is_top_label):
         _check_kind(evidence.view)
     _check_order(models)
     notes = evidence.notes
-    if evidence.view == "multilabel":
+    if evidence.has_labels:
         if len(by_model) > 1:
             demand = "must be one assessment of several labels"
             raise InputError("y_true", demand, f"got {len(by_model)}")
@@ -270,7 +270,7 @@ def subject_of(by_model: Mapping[str, Asked]) -> Subject:
         models, fewer = _fewer(by_label, "labels")
         notes = (*notes, *fewer)
     classes = evidence.classes
-    if evidence.view == "multilabel":
+    if evidence.has_labels:
         classes = None  # every label is a model
     counts = RowCounts(
         given=evidence.rows.n + evidence.weightless + evidence.dropped,

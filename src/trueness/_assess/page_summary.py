@@ -18,7 +18,6 @@ from trueness._assess.page_subject import Options
 from trueness._assess.rows import ModelRows
 from trueness._tally.cells import pool_cells
 from trueness._tally.evidence import Evidence
-from trueness._tally.tally import Binned
 from trueness.errors import InputError, quietly
 from trueness.infer._catalogue import MEASURES
 from trueness.infer.band._flexible_bands import band_of_cells
@@ -112,7 +111,7 @@ def _values(a: Asked, data: Evidence, absent: list[str], *, counted: bool) -> di
         try:
             values[key] = asked_question(a, key, {}).value(evidence)
         except InputError:
-            if not isinstance(data.sums, Binned):
+            if not data.is_binned:
                 raise
             name = f"the {measure.short or measure.name}"
             absent.append("the parts of the Brier score" if measure.part else name)
@@ -141,12 +140,12 @@ def _estimates(a: Asked, data: Evidence, options: Options) -> Iterator[tuple[str
         return
     if data.classwise is not None:
         keys = [*NEEDED, *_section("errors")]
-    elif data.view == "binary":
+    elif data.is_binary:
         keys = [*_section("line", "curve", "scores"), *_section("errors")]
     else:
         keys = [*NEEDED, *_section("errors"), *_PROPER]
     draw_together(a, keys, a.kind("confidence") or "confidence")
-    rate = "prevalence" if data.view == "binary" else "accuracy"
+    rate = "prevalence" if data.is_binary else "accuracy"
     yield "rate", quietly(a.estimate, rate, "confidence")
     for key in keys:
         yield key, quietly(a.estimate, key, "confidence")
@@ -161,7 +160,7 @@ def _estimates(a: Asked, data: Evidence, options: Options) -> Iterator[tuple[str
 def validation_panel(a: Asked, options: Options) -> Panel | None:
     """The panel; None for a matrix, for sums of bins, and without intervals."""
     data = a.view("confidence")
-    if data.classwise is not None or data.view != "binary" or not options.intervals:
+    if data.classwise is not None or not data.is_binary or not options.intervals:
         return None
     panel: Panel | None = quietly(a.possible, "panel")
     return panel
@@ -221,7 +220,7 @@ def calibration_curve(data: Evidence, options: Options) -> FlexibleCurve | None:
     if data.tally is None:
         return None
     cells = pool_cells(data.tally.parts[0])
-    rows = data.clustered if data.dependent else None
+    rows = data.in_clusters
     places = curve_places(cells)
     if places.size > _STEP:
         places = places[(places > 0) & (places < 1)][::_STEP]

@@ -153,7 +153,7 @@ def panel(
     a = asked_of(y_true, y_prob, rows, cluster=cluster, level=level, seed=seed)
     evidence = a.view("classwise")
     evidence.tally_in()  # refuses sums of bins
-    if evidence.view != "binary":
+    if not evidence.is_binary:
         demand = "must be the probability of one class, or have two columns"
         remedy = "Pass one column and `y_true == that_class`."
         raise InputError("y_prob", demand, "a matrix has a panel per class", remedy=remedy)

@@ -125,9 +125,9 @@ def columns_of(
 
 def labels_of(evidence: Evidence, y_true: Any, rows: RowOptions) -> Labels:
     """What the labels are called, of rows that have been read."""
-    if evidence.rows is None:
+    if not evidence.has_rows:
         return Labels()
-    if evidence.view == "multilabel":
+    if evidence.has_labels:
         return Labels(1, 0)
     evidence = evidence.seen_as("confidence")
     named = rows.get("labels") is not None

@@ -85,6 +85,11 @@ class Matrix(Rows):
             given = Tally("binary", (part,)) if self.cluster is None else None
             yield label, self.as_type(Problem, rows=class_rows, given=given)
 
+    @property
+    def has_choice_of_views(self) -> bool:
+        """Whether questions read these rows in several ways: they do."""
+        return True
+
     def problems(self) -> dict[Any, Evidence] | None:
         """Each class or label, to be judged on its own."""
         return {name: replace(problem, notes=()) for name, problem in self.each_class()}
@@ -137,6 +142,11 @@ class Classes(Matrix):
     view: View = "classwise"
 
     @property
+    def has_class_rows(self) -> bool:
+        """Whether every class is asked about."""
+        return self.view == "classwise"
+
+    @property
     def has_images(self) -> bool:
         """Whether every class of images is asked about."""
         return self.view == "classwise" and bool(self.rows.pixels)
@@ -185,6 +195,11 @@ class SeveralLabels(Classes):
     def seen_as(self, view: View, two_columns: TwoColumns = "binary") -> Evidence:  # noqa: ARG002
         """These labels, which have one view only."""
         return self
+
+    @property
+    def has_choice_of_views(self) -> bool:
+        """Whether questions read these rows in several ways: they do not."""
+        return False
 
     def in_views(self, views: Iterable[View]) -> dict[str, Evidence]:  # noqa: ARG002
         """These labels, which have one view only."""

@@ -234,10 +234,48 @@ class Evidence(ABC):
         """One score per row in clusters; without `cluster`, every row is its own."""
 
     @abstractmethod
+    def clustered_for(self, rule: BinRule | None) -> ClusteredRows:
+        """The same for bins of a rule, which sums of bins are refused for."""
+
+    @abstractmethod
+    def warn_about_rows(self) -> None:
+        """Warn of what is unusual about all rows, as their sums do."""
+
+    @abstractmethod
     def warn_one_class(self) -> None:
         """Warn of labels that are all equal, once."""
 
     # ---- what follows from these for all types
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether there are rows, not only their sums."""
+        return False
+
+    @property
+    def is_binned(self) -> bool:
+        """Whether there are only sums of bins, which do not keep the scores."""
+        return False
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether there is one event per row."""
+        return self.view == "binary"
+
+    @property
+    def is_top_label(self) -> bool:
+        """Whether the event is that the largest score of a row is right."""
+        return self.view == "confidence"
+
+    @property
+    def has_class_sums(self) -> bool:
+        """Whether there are only sums of each class, which do not keep the scores of a row."""
+        return False
+
+    @property
+    def has_class_rows(self) -> bool:
+        """Whether every class is asked about, of rows that keep their scores together."""
+        return False
 
     @property
     def has_one_score(self) -> bool:
@@ -248,6 +286,11 @@ class Evidence(ABC):
     def has_labels(self) -> bool:
         """Whether there are several labels per row, each a binary problem."""
         return self.view == "multilabel"
+
+    @property
+    def has_choice_of_views(self) -> bool:
+        """Whether these are rows of a matrix, which questions read in several ways."""
+        return False
 
     @property
     def has_images(self) -> bool:
@@ -333,6 +376,32 @@ class Evidence(ABC):
     def dependent(self) -> bool:
         """Whether rows are in clusters."""
         return self.cluster is not None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether rows are independent and count once, or as often as their weights say."""
+        return self.whole and not self.dependent
+
+    @property
+    def clusters(self) -> int | None:
+        """The number of clusters; None if rows are independent."""
+        if self.dependent:
+            return self.units
+        return None
+
+    @property
+    def unit(self) -> str:
+        """What is independent, in words."""
+        if self.dependent:
+            return "clusters"
+        return "rows"
+
+    @property
+    def cells_of_units(self) -> Cells | Bins | None:
+        """The sums of the only score of each row, of clusters as their weights count."""
+        if self.in_clusters is None:
+            return self.one
+        return self.in_clusters.cells
 
     @property
     def in_clusters(self) -> ClusteredRows | None:

@@ -7,8 +7,6 @@ only, and the notes say so. Every value is checked here.
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from trueness._input.sample import Sample
 from trueness._tally import rows_or_sums
 from trueness._tally.classes import Classes, SeveralLabels, TopLabel, second_of_two
@@ -145,12 +143,7 @@ def _of_type(sample: Sample, kind: Kind, **about: Any) -> Rows:
 
 
 def _check_values(sample: Sample) -> None:
-    """Raise unless every label and every score is allowed; one pass looks at all of them.
-
-    Rows of weight 0 do not count, whatever their values: a sum of all rows refuses them.
-    """
-    if sample.w is not None and not sample.w.all():
-        sample = sample.at(np.flatnonzero(sample.w), None)
+    """Raise unless every label and every score is allowed; one pass looks at all of them."""
     if sample.p.ndim == 1:
         events_of_rows(sample)
     elif sample.y.ndim == 1:

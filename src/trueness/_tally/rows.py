@@ -55,10 +55,10 @@ class Rows(Evidence):
     @cached_property
     def sums(self) -> Tally:
         """The sums per distinct score."""
-        _ = self.in_clusters  # warns of few clusters
-        tally = self._tally_of_rows() if self.given is None else self.given
-        self.warn_one_class()
-        return tally
+        self.warn_about_rows()
+        if self.given is not None:
+            return self.given
+        return self._tally_of_rows()
 
     @property
     def tally(self) -> Tally:
@@ -99,6 +99,11 @@ class Rows(Evidence):
     def need_rows(self, demand: str) -> Sample:  # noqa: ARG002
         """The rows."""
         return self.rows
+
+    @property
+    def has_rows(self) -> bool:
+        """They are the rows."""
+        return True
 
     @property
     def position(self) -> Ints:
@@ -238,6 +243,15 @@ class Rows(Evidence):
         if expanded.cluster is None:
             return self._in_order_of_content(top, np.arange(top.n), "rows by `sample_weight`")
         return self._in_order_of_content(top, expanded.cluster, "clusters")
+
+    def clustered_for(self, rule: BinRule | None) -> ClusteredRows:  # noqa: ARG002
+        """One score per row in clusters, for bins of any rule."""
+        return self.clustered
+
+    def warn_about_rows(self) -> None:
+        """Warn of labels that are all equal, and of few clusters, which are found by content."""
+        _ = self.in_clusters
+        self.warn_one_class()
 
     def warn_one_class(self) -> None:
         """Warn of labels that are all equal, once."""

@@ -69,6 +69,16 @@ class Sums(Evidence):
         """The kind of the sums."""
         return self.given.kind
 
+    @property
+    def is_binned(self) -> bool:
+        """Whether these are bins, which do not keep the scores."""
+        return isinstance(self.given, Binned)
+
+    @property
+    def has_class_sums(self) -> bool:
+        """Whether these are the sums of each class."""
+        return self.view == "classwise"
+
     @cached_property
     def sums(self) -> AnySums:
         """The sums that were passed."""
@@ -78,7 +88,7 @@ class Sums(Evidence):
     @cached_property
     def tally(self) -> Tally | None:
         """The sums per distinct score; a sketch has its rows at mean scores, and bins have none."""
-        if isinstance(self.sums, Binned):
+        if self.is_binned:
             return None
         return tally_of_sums(self.sums)
 
@@ -261,6 +271,15 @@ class Sums(Evidence):
             got = f"all {self.sums.n:,} rows are in one, so their variation is unknown"
             raise InputError("", "The clusters of sums must fall into at least 2 buckets", got)
         return self._in_order_of_content(top, codes, "buckets", counts=self.whole)
+
+    def clustered_for(self, rule: BinRule | None) -> ClusteredRows:
+        """A row for each distinct score, label and bucket; bins are refused."""
+        self.tally_in(rule)
+        return self.clustered
+
+    def warn_about_rows(self) -> None:
+        """Warn of labels that are all equal."""
+        self.warn_one_class()
 
     def warn_one_class(self) -> None:
         """Warn of labels that are all equal, once."""

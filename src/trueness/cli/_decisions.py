@@ -458,7 +458,7 @@ def _judged(subjects: Sequence[Subject], criteria: Criteria, rule: Any) -> Judge
             level=criteria.level,
             seed=criteria.seed,
         )
-    is_top = any(subject.data.view == "confidence" for subject in subjects)
+    is_top = any(subject.data.is_top_label for subject in subjects)
     groups = {names: subject.group for names, subject in named.items()}
     return Judged(gate, groups, notes=[_TOP] if is_top else [])
 

@@ -300,7 +300,7 @@ def measure_views(
     Of `stored` sums, the measures that they give.
     """
     whole = views["classwise"] if "classwise" in views else next(iter(views.values()))
-    is_matrix = whole.view != "binary"
+    is_matrix = not whole.is_binary
     quantities = [
         quantity
         for quantity in _quantities(options, views, weighted=True, stored=stored)
@@ -310,7 +310,7 @@ def measure_views(
     reasons = dict[str, str]()
     for quantity in quantities:
         evidence = views[quantity.view]
-        lost = isinstance(evidence.sums, Binned) and quantity.scores
+        lost = evidence.is_binned and quantity.scores
         if lost and stored:
             reasons[quantity.key] = _SCORES_LOST
         values[quantity.key] = math.nan

@@ -40,7 +40,7 @@ def mean_over_labels(
         for problem in problems.values()
     ]
     first = estimates[0]
-    classes = "labels" if evidence.view == "multilabel" else "classes"
+    classes = "labels" if evidence.has_labels else "classes"
     note = f"Limits hold for all {count} {classes} together, however these depend on each other."
     method = f"mean of {count} limits at {100 * class_level:.5g} %: {first.method}"
     lacking = [estimate.note for estimate in estimates if not estimate.bounded]

@@ -142,7 +142,7 @@ def is_mean_only(evidence: Evidence) -> bool:
 
     That is so for class-wise sums.
     """
-    return evidence.view == "classwise" and evidence.rows is None
+    return evidence.has_class_sums
 
 
 def number_of_draws(entries: int, cells: int = 0) -> int:
@@ -163,8 +163,8 @@ def _has_too_many_cells(evidence: Evidence) -> bool:
     A redraw would hold the cells of all classes at a time; here the classes after the limit are not
     even read.
     """
-    tally = evidence.tally if evidence.rows is not None else None
-    if tally is None or tally.kind != "classwise":
+    tally = evidence.tally
+    if tally is None or not evidence.has_class_rows:
         return False
     cells = 0
     for part in tally.parts:
@@ -304,7 +304,7 @@ def _drawn_values(
     all of them.
     """
     tally = evidence.tally
-    if tally is not None and tally.kind == "classwise" and evidence.rows is None:
+    if tally is not None and evidence.has_class_sums:
         return {
             key: _means_over_classes(question, tally, seed, resamples)
             for key, question in questions.items()
@@ -371,9 +371,9 @@ def _redraw(evidence: Evidence, *, pooled: bool) -> Redraw | None:
     to 1,024 pools of neighbouring scores, for functions that do not depend on single scores.
     """
     tally = evidence.tally
-    if tally is None or (tally.kind == "classwise" and evidence.rows is None):
+    if tally is None or evidence.has_class_sums:
         return None
-    if tally.kind == "classwise":  # one class is drawn per row
+    if evidence.has_class_rows:  # one class is drawn per row
         return redraw_of(evidence)
     weight_type: WeightType = "frequency" if evidence.whole else "importance"
     pools = pooled_tally(tally) if pooled else tally

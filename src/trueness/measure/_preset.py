@@ -70,7 +70,6 @@ class Preset:
             )
         if self._groups is None:  # of two columns, `brier` counts one
             return brier(y_true, y_prob, **rows) * (2 if scores.shape[1] == 2 else 1)
-        _ = evidence.sums  # checks every value
         p = evidence.sample.p if scores.ndim == 1 else evidence.sample.p.astype(self._matrix_type)
         group = self._groups(p) + 1
         total = np.bincount(group, evidence.sample.y - p.astype(np.float64))

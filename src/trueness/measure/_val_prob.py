@@ -69,11 +69,10 @@ class ValProbPreset:
                 got = f"{self.name!r} takes {self.view}"
                 raise InputError(name, "must be left out of a preset", got)
         evidence = read_rows(y_true, y_prob, rows)
-        if evidence.view != "binary":
+        if not evidence.is_binary:
             got = f"got {len(evidence.classes or ())} classes"
             raise InputError("y_prob", "must be the probability of an event", got)
         evidence.need_rows("A preset needs the rows")
-        cells_of_rows(evidence.sample)  # checks every value
         y = np.asarray(evidence.sample.y, np.float64)
         p = np.asarray(evidence.sample.p, np.float64)
         return _numbers(y, p)

@@ -30,9 +30,9 @@ from trueness._tally.events import Events
 from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.models import model_context
 from trueness._tally.reading import read_models
-from trueness._tally.row_sums import bins_of_rows, cells_of_rows
+from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import row_options, warn_few_rows
-from trueness._tally.rules import BinRule, BinsLike, EqualWidth, as_rule, blind_to_labels
+from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
 from trueness._tally.tally import Parts
 from trueness.errors import InputError, Place, collected_warnings, did_you_mean
 from trueness.infer._catalogue import ALIASES, MEASURES, Measure
@@ -355,7 +355,7 @@ def compare_of(
         level=level,
         method=method,
         n=n,
-        clusters=None if first.cluster is None else first.units,
+        clusters=first.clusters,
         bins=", ".join(bins_used),
         multiplicity=multiplicity(f"{len(estimates)} models", len(pairs), level),
         assumptions=" ".join([_assumptions(first, method, resamples), *first.notes]),
@@ -546,8 +546,7 @@ def _mean_loss(evidence: Evidence, measure: str) -> _Estimate:
 def _losses(evidence: Evidence, measure: str) -> Floats:
     """The loss of each row: over all its classes, or of the top label as a binary outcome."""
     sample = evidence.matrix
-    top = evidence.sample  # checks every value of a matrix
-    if evidence.view == "classwise":
+    if evidence.has_class_rows:
         of_label = sample.p[np.arange(sample.y.size), sample.y].astype(np.float64)
         if measure == "brier":
             squares = np.einsum("ik,ik->i", sample.p, sample.p, dtype=np.float64)
@@ -557,7 +556,7 @@ def _losses(evidence: Evidence, measure: str) -> Floats:
             return over_classes
         with np.errstate(divide="ignore"):
             return np.asarray(-np.log(of_label)) + 0.0
-    bins_of_rows(top, EqualWidth(1))  # checks every value of a vector
+    top = evidence.sample
     y = np.asarray(top.y) == 1
     p = np.asarray(top.p, dtype=np.float64)
     if measure == "brier":

@@ -11,7 +11,6 @@ from trueness._keywords import suggests_keywords
 from trueness._level import Level, checked_level
 from trueness._numerics.roots import bracketed_root
 from trueness._tally.evidence import Evidence
-from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness.errors import InputError, OneClassWarning, collected_warnings, in_context
 from trueness.infer.comparison._pairs import PairDifference, multiplicity, with_adjustment
@@ -225,7 +224,6 @@ def _groups(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> tuple[dict[s
     column, *further_columns = evidence.columns(by, y_true)
     if further_columns:
         raise InputError("by", "must be one column", f"got {1 + len(further_columns)}")
-    cells_of_rows(evidence.sample)  # checks every value
     places = dict(places_by_value(column, evidence))
     if not 2 <= len(places) <= _MOST_GROUPS:
         raise InputError("by", f"must have 2 to {_MOST_GROUPS} groups", f"got {len(places)}")

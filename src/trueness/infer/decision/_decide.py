@@ -443,7 +443,7 @@ def certificate_of(evidence: Evidence, level: float, method: str = "normal") -> 
 
     `method` is 'normal' or 'bernstein'. Sums of bins are refused.
     """
-    if isinstance(evidence.sums, Binned):
+    if evidence.is_binned:
         raise InputError(
             "y_true",
             "must have every distinct score",
@@ -474,7 +474,7 @@ def _residuals(evidence: Evidence) -> _Residuals:
 
     Otherwise they come from the rows. Sums without rows whose weights are fractions are refused.
     """
-    if evidence.rows is not None and (evidence.cluster is not None or not evidence.whole):
+    if evidence.has_rows and not evidence.is_plain:
         return _residuals_of_rows(evidence)
     (part,) = evidence.cells_at_means
     if not part.whole:
@@ -500,7 +500,7 @@ def _residuals(evidence: Evidence) -> _Residuals:
 
 def _residuals_of_rows(evidence: Evidence) -> _Residuals:
     """Sums of residuals by score, from rows in clusters, or with weights that do not count them."""
-    _ = evidence.sums  # checks every value, and warns
+    evidence.warn_about_rows()
     rows = evidence.expanded
     y = np.asarray(rows.sample.y, dtype=np.float64)
     p = np.asarray(rows.sample.p, dtype=np.float64)

@@ -259,7 +259,7 @@ def gate_by_policy(
         scores[baseline] = baseline_scores(data, baseline)
     models = models_by_name(y_true, scores, rows, cluster)
     reference = models.pop(baseline) if baseline is not None else None
-    if reference is not None and reference.view != "binary":
+    if reference is not None and not reference.is_binary:
         raise InputError("policy", "needs one score per row for 'baseline'", "got a matrix")
     if not models:
         raise InputError("y_prob", "must hold a model beside the baseline")
@@ -474,7 +474,7 @@ def _limits(
 ) -> _Limits | None:
     """The limits that the gate compares with the bound; None if the sums do not give them."""
     if bound.quantity == "ece":
-        if isinstance(evidence.given, Binned) and bound.rule.fixed_edges is None:
+        if evidence.is_binned and bound.rule.fixed_edges is None:
             raise InputError("bins", "must be edges that the sums have", f"got {bound.rule!r}")
         ece = ece_limits_of(evidence, bins=bound.rule, level=level, seed=seed)
         return _Limits(evidence.n, ece.value, ece.low, ece.high)
@@ -485,7 +485,7 @@ def _limits(
     part = evidence.one
     assert part is not None
     evidence.require_one("a gate")
-    rows = evidence.clustered if evidence.dependent else None
+    rows = evidence.in_clusters
     ratio = ratio_limits(part, 2 * level - 1 if require else level, rows)
     return _Limits(evidence.n, ratio.value, ratio.low, ratio.high)
 
@@ -496,7 +496,7 @@ def _l2(evidence: Evidence, level: float, seed: int) -> _Limits | None:
     Zero is decided by the test at the level itself, not at twice it.
     """
     evidence = evidence.with_bins_as_cells(FINE)
-    if isinstance(evidence.given, Binned):
+    if evidence.is_binned:
         return None
     two_sided = 2 * level - 1
     if two_sided > HIGHEST_DRAWN:

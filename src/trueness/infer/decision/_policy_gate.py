@@ -18,7 +18,6 @@ from trueness._level import Level
 from trueness._numerics.clustered import mean_of_rows
 from trueness._numerics.students_t import t_quantile
 from trueness._tally.evidence import Evidence
-from trueness._tally.row_sums import cells_of_rows
 from trueness.errors import InputError, quietly
 from trueness.infer.decision._policy import Policy
 from trueness.infer.test._equivalence import TOO_GOOD, margin, omnibus_of, too_good_of
@@ -92,7 +91,6 @@ class GapRows(NamedTuple):
         """The one score of each row."""
         evidence.require_one("a policy for segments and slices")
         sample = evidence.sample
-        cells_of_rows(sample)  # checks every value
         y = np.asarray(sample.y, dtype=np.float64)
         p = np.asarray(sample.p, dtype=np.float64)
         w = np.ones(y.size) if sample.w is None else np.asarray(sample.w, dtype=np.float64)

@@ -287,7 +287,7 @@ class _Curve(NamedTuple):
             for sums in (cells.score, cells.weight, cells.events)
         )
         likely = np.ones(score.size, dtype=bool)
-        if evidence.view == "binary" and not pairs:
+        if evidence.is_binary and not pairs:
             likely = score >= 0.5
         wrong = np.where(likely, n - events, events)
         score = np.where(likely, score, 1 - score)
@@ -334,7 +334,7 @@ class _Curve(NamedTuple):
         sample = evidence.expanded.sample
         y = np.asarray(sample.y, np.float64)
         p = np.asarray(sample.p, np.float64)
-        if evidence.view == "binary" and not pairs:
+        if evidence.is_binary and not pairs:
             y = np.where(p >= 0.5, y, 1 - y)
             p = np.where(p >= 0.5, p, 1 - p)
         group = np.searchsorted(-self.threshold, -p)

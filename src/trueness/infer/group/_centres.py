@@ -163,7 +163,6 @@ def centres(
     column, *further_columns = evidence.columns(by, y_true, whole="names")
     if further_columns:
         raise InputError("by", "must be one column", f"got {1 + len(further_columns)}")
-    cells_of_rows(evidence.sample)  # checks every value
     cells_by_name = {
         name: cells_of_rows(evidence.at(place).sample)
         for name, place in places_by_value(column, evidence)

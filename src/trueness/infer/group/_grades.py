@@ -417,7 +417,7 @@ def _periods(evidence: Evidence, y_true: Any, period: Any) -> SegmentColumn | No
     """
     if period is None:
         return None
-    if evidence.rows is None:
+    if not evidence.has_rows:
         raise InputError("period", "needs rows", f"a {type(y_true).__name__} has none")
     if isinstance(period, Mapping):
         raise InputError("period", "must be a column with the period of each row", "got a dict")
@@ -530,7 +530,7 @@ def _by_column(y_true: Any, y_prob: Any, grades: Any, period: Any, rows: RowOpti
         warn(dropped_rows(column.dropped, evidence.position.size, "no grade"), DroppedRowsWarning)
         evidence = evidence.at(column.kept)
         periods = None if periods is None else periods.at(column.kept)
-    cells = cells_of_rows(evidence.sample)  # checks every value
+    cells = cells_of_rows(evidence.sample)
     whole = np.arange(column.code.size)
     sums = _sums_by_code(column, evidence, whole)
     order = np.arange(len(column.names))

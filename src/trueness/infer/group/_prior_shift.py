@@ -150,12 +150,12 @@ def prior_shift(
     )
     level = checked_level(level)
     evidence = read_rows(y_true, y_prob, rows, cluster=cluster)
-    if evidence.view != "binary":
+    if not evidence.is_binary:
         demand = "must be the probability of one class, or have two columns"
         got = "a matrix has a weight per class"
         remedy = "`PriorCorrection().fit(y_prob, y_true).weight_` estimates them."
         raise InputError("y_prob", demand, got, remedy=remedy)
-    grouped = evidence.clustered if evidence.dependent else None
+    grouped = evidence.in_clusters
     cells = evidence.cells
     intercept = shift_limits(cells, level, grouped)
     slope = slope_limits(cells, level, grouped)

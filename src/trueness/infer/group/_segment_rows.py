@@ -17,7 +17,6 @@ from trueness._numerics.logistic import recalibration_line, recalibration_shift
 from trueness._tally.clusters import mix_bits, rank_by_sum, sums_by_code, warn_few_clusters
 from trueness._tally.evidence import Evidence
 from trueness._tally.reading import read_rows
-from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Binned, Tally
@@ -291,7 +290,7 @@ def _values_by_content(column: SegmentColumn, labels: NDArray[np.uint64]) -> Seg
 def event_rows(y_true: Any, y_prob: Any, rows: RowOptions) -> Evidence:
     """Rows or sums of the probability of one event; several classes are refused."""
     evidence = read_rows(y_true, y_prob, rows)
-    if evidence.view != "binary":
+    if not evidence.is_binary:
         demand = "must be the probability of an event, or have two columns"
         got = f"got {len(evidence.classes or ())} classes"
         remedy = "For one class against the rest pass its column as a vector."
@@ -322,7 +321,6 @@ def of_rows(evidence: Evidence, columns: tuple[SegmentColumn, ...], what: str) -
     scores out of range, are refused; few clusters give a warning.
     """
     evidence.require_one(f"the {what} of a matrix")
-    cells_of_rows(evidence.sample)  # checks every value
     w = evidence.sample.w
     if evidence.cluster is not None and not evidence.said.few_clusters:
         warn_few_clusters(evidence.cluster, w)

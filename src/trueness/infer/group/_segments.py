@@ -262,7 +262,7 @@ def classes_of(
     draws = _draws(evidence.classwise.parts, alpha)
     rows = []
     for label, problem in evidence.each_class():
-        clusters = problem.clustered if problem.dependent else None
+        clusters = problem.in_clusters
         limits = ratio_limits(problem.cells, level, clusters)
         score, share, gap = problem.means
         row = ClassRow(

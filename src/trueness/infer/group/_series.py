@@ -219,7 +219,7 @@ def _by_day(y_true: Any, y_prob: Any, by: Any) -> dict[str, Tally]:
         got = "some are missing"
     if got:
         raise InputError("by", "must be one column with the day of each row", got)
-    _ = evidence.sums  # checks every value, and warns
+    evidence.warn_about_rows()
     order: Iterable[int] = range(len(column.values))
     with suppress(ValueError):
         order = np.argsort([float(name) for name in column.values], kind="stable")

@@ -103,7 +103,7 @@ def _interval(evidence: Evidence, question: "_Question", squared: bool, seed: in
         argument = "weight_type='importance'"
     else:
         argument = ""
-    if evidence.weight_type == "importance" and evidence.rows is None:
+    if evidence.weight_type == "importance" and not evidence.has_rows:
         got = f"a {type(evidence.given).__name__} holds only sums of rows"
         raise InputError("weight_type='importance'", "needs labels and scores", got)
     if argument and question.method != "score":
@@ -204,7 +204,7 @@ def checked_question(
 
 def _top_k_scores(evidence: Evidence, question: _Question) -> BinnedScores:
     """The cells of several scores per row."""
-    if evidence.view not in ("binary", "confidence"):
+    if not evidence.has_one_score:
         raise InputError(
             "kind", "must be 'confidence' here, or be left out", f"got {evidence.view!r}"
         )
@@ -215,10 +215,8 @@ def _score(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:
     if question.k > 1:
         return _given_cells(_top_k_scores(evidence, question), question, seed)
     rule = question.rule()
-    if evidence.dependent or evidence.importance:
-        if evidence.rows is None:
-            evidence.tally_in(rule)  # refuses bins
-        rows = evidence.clustered
+    if not evidence.is_plain:
+        rows = evidence.clustered_for(rule)
         if rule is None:
             return default_clustered_set(rows, question.alpha, seed, question.draws)
         return given_clustered_set(rows, rule, question.alpha, seed, question.draws)
@@ -272,7 +270,7 @@ def _resampling(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:
         scores = _top_k_scores(evidence, question)
     else:
         rule = evidence.rule(question.rule() or question.default_width())
-        has_bins = evidence.weight > _FEW or isinstance(evidence.given, Binned)
+        has_bins = evidence.weight > _FEW or evidence.is_binned
         if has_bins and question.method in BOOTSTRAPS:
             (part,) = evidence.binned(rule).parts
             sums = sums_of_bins(part)

@@ -30,7 +30,7 @@ from trueness._tally.rules import (
     blind_to_labels,
 )
 from trueness._tally.sums_of_rows import Sums
-from trueness._tally.tally import Binned, Tally
+from trueness._tally.tally import Tally
 from trueness.errors import InputError, quietly
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.infer.interval._residuals import residuals_in
@@ -65,10 +65,10 @@ def bin_gaps(evidence: Evidence, bins: BinsLike) -> "BinGaps | ClusteredGaps":
     """Everything about the limits of :func:`ece_limits_of` but their level."""
     rule = blind_to_labels(as_rule(bins))
     evidence.require_one("the limits of a matrix")
-    of_importance = evidence.weight_type == "importance" and evidence.rows is not None
+    of_importance = evidence.weight_type == "importance" and evidence.has_rows
     if evidence.dependent or (of_importance and evidence.importance):
         return ClusteredGaps(evidence.clustered, rule)
-    binned = evidence.binned(rule, moments=not isinstance(evidence.given, Binned))
+    binned = evidence.binned(rule, moments=not evidence.is_binned)
     (part,) = binned.parts
     n = int(binned.weight) if part.whole else binned.n
     if n < 2:
@@ -464,7 +464,7 @@ def squared_error_of(
     clusters, or of sums. `bins` and `smoothness` set the bins; only one of them may be given.
     """
     if k not in (None, 1):
-        if evidence.view not in ("binary", "confidence"):
+        if not evidence.has_one_score:
             got = f"got {evidence.view!r}"
             raise InputError("kind", "must be 'confidence' here, or be left out", got)
         return top_k_squared_ece(evidence.matrix, k, bins, smoothness)
@@ -499,7 +499,7 @@ def _l2_limits(
     data = question.evidence
     if k in (None, 1) and data.one is None:
         return Limits(note=SEVERAL)
-    if data.rows is None and not data.whole:
+    if not data.has_rows and not data.whole:
         note = (
             "No interval from sums with weights that are not whole numbers. Pass labels and scores."
         )

@@ -139,7 +139,7 @@ def bootstrap_limits(function: Callable[[Any], float], question: Asked) -> Limit
     if defined.size < 2 or math.isnan(value):
         return Limits(note="No bootstrap: the measure is undefined for the resampled rows.")
     low, high = basic_interval(value, defined, question.level)
-    units = "clusters" if question.evidence.dependent else "rows"
+    units = question.evidence.unit
     return Limits(low, high, f"basic bootstrap of {units}", float(defined.std(ddof=1)))
 
 
@@ -149,7 +149,7 @@ def _resampler(evidence: Evidence, rng: np.random.Generator) -> Callable[[], Tal
     rows = evidence.in_clusters
     sample = None if rows is None else rows.top
     codes = None if rows is None else rows.cluster
-    if evidence.view == "classwise" and evidence.rows is not None:
+    if evidence.has_class_rows:
         sample = evidence.matrix
         codes = None
         if evidence.dependent:

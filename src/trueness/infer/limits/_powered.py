@@ -358,11 +358,11 @@ def _evidence(
     """
     try:
         evidence = read_rows(labels, y_prob, rows, cluster=cluster)
-        if evidence.view != "binary":
+        if not evidence.is_binary:
             got = f"got {evidence.view} scores"
             raise InputError("y_prob", "must be a vector of probabilities", got)
         evidence.said.one_class = True  # the limits are valid if all human labels are equal
-        _ = evidence.sums  # checks every value
+        evidence.warn_about_rows()
     except InputError as error:
         raise error.but(
             argument=error.argument.replace("y_true", "y_human"),

@@ -170,13 +170,13 @@ def loss_limits(loss: Loss, question: Asked) -> Limits:
         return mean_loss_limits(sums, loss, value, level, data.in_clusters)
     if data.view == "top-label" and data.tally is not None and not data.dependent:
         return mean_loss_limits(_joined(data.tally), loss, value, level)
-    if data.view == "classwise" and data.rows is not None:
+    if data.has_class_rows:
         matrix = data.expanded.matrix  # whole weights are repetitions
         losses, surprise = _class_losses(matrix, loss)
         scale = 2 if loss == "brier" and matrix.p.shape[1] == 2 else 1
         cluster = data.expanded.cluster
         return mean_row_limits(losses / scale, surprise / scale, level, matrix.w, cluster)
-    if loss == "log" and data.view == "classwise" and data.tally is not None:
+    if loss == "log" and data.has_class_sums and data.tally is not None:
         return class_log_loss_limits(data.tally, value, level)
     return Limits(note=_BY_ROW)
 

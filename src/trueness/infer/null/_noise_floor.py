@@ -49,7 +49,7 @@ def noise_floor_of(
         if labelled and observed is None:
             observed = question.value(evidence)
         else:
-            _ = evidence.sums  # checks every value
+            evidence.warn_about_rows()
             bins = question.options.get("bins", 10)
             if question.measure.bins and bins is not None:
                 evidence.warn_few_rows(as_rule(bins))

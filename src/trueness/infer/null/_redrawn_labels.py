@@ -465,13 +465,14 @@ def redraw_of_tally(tally: Tally, weight_type: WeightType) -> Redraw:
 def redraw_of(evidence: Evidence) -> Redraw:
     """A redraw of rows or sums."""
     frequency = evidence.whole or evidence.weight_type == "frequency"
-    if evidence.rows is None:
+    if not evidence.has_rows:
         return redraw_of_tally(evidence.tally_in(), "frequency" if frequency else "importance")
-    if evidence.rows.logits:
-        # The cell of a row is found by its probability.
-        evidence = evidence.with_scores(evidence.matrix)
-    tally = evidence.tally_in()
     sample = evidence.need_rows("")
+    if sample.logits:
+        # The cell of a row is found by its probability.
+        sample = evidence.matrix
+        evidence = evidence.with_scores(sample)
+    tally = evidence.tally_in()
     if frequency:
         tally = _frequency_tally(tally)
     if tally.kind == "classwise":

@@ -93,7 +93,7 @@ def test_of(
         return _quantiles_significance(evidence, bins, k, resamples, fitted, seed)
     options = _options(method, bins, resamples, fitted, k, seed, evidence.dependent)
     options = options._replace(rounded_to=evidence.rounded_to)
-    if evidence.view == "multilabel" or evidence.has_images:
+    if evidence.has_labels or evidence.has_images:
         if k is not None and k > 1:
             raise InputError(
                 "k", "must be None or 1 where each column is tested by itself", f"got {k}"
@@ -102,12 +102,10 @@ def test_of(
     if evidence.dependent:
         if evidence.weights == "fractional":
             _refuse_weights_in_clusters(evidence, method)
-        if evidence.rows is None:
-            evidence.tally_in(options.rule)  # refuses bins
-        rows = evidence.clustered
+        rows = evidence.clustered_for(options.rule)
         outcome = CLUSTERED_TESTS[method](rows, options, options.resamples or _RESAMPLES)
         result = significance(rows.cells, method, outcome)
-    elif (k is not None and k > 1) or (evidence.view == "classwise" and evidence.rows is not None):
+    elif (k is not None and k > 1) or evidence.has_class_rows:
         result = _matrix_significance(evidence, method, k, options)
     elif method == "omnibus" and evidence.view == "top-label":
         result = _parts_significance(evidence.tally_in(), options)
@@ -120,7 +118,7 @@ def test_of(
 
 def _vector_significance(evidence: Evidence, method: str, options: Options) -> Significance:
     """The test of one score per row, independent rows; several questions are refused."""
-    if evidence.view not in ("binary", "confidence"):
+    if not evidence.has_one_score:
         raise _several_questions(evidence.view)
     (cells,) = evidence.tally_in(options.rule).parts
     if evidence.classes is not None:
@@ -194,7 +192,7 @@ def _each_label(
     adjusted = dict(zip(alone, holm(np.array(list(alone.values()))).tolist(), strict=True))
     worst = min(alone, key=lambda label: alone[label])
     result = results[worst]
-    kind = "label" if evidence.view == "multilabel" else "class"
+    kind = "label" if evidence.has_labels else "class"
     assumptions = (
         f"{len(results)} problems, one per {kind}, each with redrawn labels of its own; the "
         "smallest p-value is multiplied by their number, which holds however they depend on each "
@@ -222,7 +220,7 @@ def _weighted_entries(evidence: Evidence, cells: Cells, method: str) -> Entries 
     From sums, all rows of one score must have the same weight; if they have not, the omnibus test
     refuses them, and other methods get None.
     """
-    if evidence.rows is None:
+    if not evidence.has_rows:
         if method == "omnibus" or have_equal_weights(cells):
             return entries_of_equal_weights(cells)
         return None
@@ -246,9 +244,9 @@ def _matrix_significance(
     evidence: Evidence, method: str, k: int | None, options: Options
 ) -> Significance:
     """The test of every class or, with `k`, of the k largest scores of each row."""
-    if evidence.view == "binary":
+    if evidence.is_binary:
         raise InputError("k", "must be None or 1 for a vector of scores", f"got {k}")
-    if method in _DIVISORS and k is not None and evidence.view == "confidence":
+    if method in _DIVISORS and k is not None and evidence.is_top_label:
         return _largest_scores_significance(evidence, method, k, options)
     if method != "omnibus":
         raise _several_questions(evidence.view)
@@ -258,7 +256,6 @@ def _matrix_significance(
     if evidence.weights == "fractional":
         demand = "must be whole numbers for several columns: a weight of 2 counts the row twice"
         raise InputError("sample_weight", demand)
-    evidence.sample  # noqa: B018  # checks every value
     sample = evidence.expanded.matrix
     y = np.asarray(sample.y)
     names = evidence.classes or tuple(range(classes))

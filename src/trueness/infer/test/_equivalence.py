@@ -12,6 +12,7 @@ from trueness._input.arguments import (
     whole_seed,
 )
 from trueness._keywords import suggests_keywords
+from trueness._tally.bins import Bins
 from trueness._tally.cells import pool_cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.reading import read_rows
@@ -312,7 +313,7 @@ def margin(
 
     low, high = limits.ends(1 - _LEVEL)
     ends = f"limits {low:.3f} to {high:.3f}" if criterion == "oe" else f"upper limit {high:.4f}"
-    units = "Clusters" if evidence.dependent else "Rows"
+    units = evidence.unit.capitalize()
     words = f"{limits.name}: one-sided {_PERCENT} {ends}. {units} are independent."
     if limits.margin.condition:
         words = f"{words} Holds if {limits.margin.condition}."
@@ -324,7 +325,7 @@ def _l2(evidence: Evidence, _: BinsLike) -> _Limits:
 
     Sums whose weights do not count rows, and fewer than two rows, are refused.
     """
-    by_rows = evidence.importance and evidence.rows is not None
+    by_rows = evidence.importance and evidence.has_rows
     if evidence.dependent or by_rows:
         rows = evidence.clustered
         parts = DefaultParts.of_clusters(rows)[0]
@@ -412,7 +413,7 @@ def omnibus_of(evidence: Evidence, seed: int) -> Significance | None:
     with collected_warnings():  # the limits have given them
         try:
             cells = evidence.cells
-            plain = not evidence.dependent and not evidence.importance
+            plain = evidence.is_plain
             if plain and cells.whole and not contradictions(cells):
                 pooled = Tally(evidence.view, (pool_cells(cells),), evidence.classes)
                 evidence = Sums.read(pooled)
@@ -429,8 +430,8 @@ def too_good_of(evidence: Evidence, test: Significance | None) -> float | None:
     """
     if test is not None:
         return test.too_good
-    if isinstance(evidence.given, Binned):
-        return too_good_in_bins(evidence.given.parts[0])
+    if isinstance(evidence.one, Bins):
+        return too_good_in_bins(evidence.one)
     return None
 
 

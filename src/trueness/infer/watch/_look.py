@@ -17,7 +17,6 @@ from trueness._tally.evidence import counts_needed
 from trueness._tally.group_keys import group_text, names_of
 from trueness._tally.models import INDEPENDENT
 from trueness._tally.reading import read_rows
-from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Binned, Tally
@@ -152,7 +151,6 @@ def _read_rows(
     if not evidence.whole and not isinstance(data, Events):
         raise counts_needed(evidence.weight_type)
     sample = evidence.sample
-    cells_of_rows(sample)  # checks every value
     y = np.asarray(sample.y, dtype=np.float64)
     p = np.asarray(sample.p, dtype=np.float64)
     w = np.ones(y.size) if sample.w is None else np.asarray(sample.w, dtype=np.float64)

@@ -12,7 +12,6 @@ from trueness._numerics.clustered import cluster_sums
 from trueness._tally.evidence import Evidence
 from trueness._tally.models import model_context
 from trueness._tally.reading import read_models
-from trueness._tally.row_sums import cells_of_rows
 from trueness._tally.rows_or_sums import row_options
 from trueness.errors import InputError, OneClassWarning, collected_warnings
 from trueness.infer.watch._look import Position, checked_eps, checked_position, plain_position
@@ -310,10 +309,9 @@ class ModelWatch:
 
 def _check(evidence: Evidence) -> None:
     """Raise unless the scores are probabilities of an event."""
-    if evidence.view != "binary":
+    if not evidence.is_binary:
         demand = "must hold the probability of an event, or two columns"
         raise InputError("models", demand, f"got {len(evidence.classes or ())} classes")
-    cells_of_rows(evidence.sample)  # checks every value
 
 
 class _Losses(NamedTuple):
