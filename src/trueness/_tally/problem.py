@@ -7,8 +7,9 @@ from typing import Any
 from trueness._input.sample import Sample
 from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.multiclass import View
-from trueness._tally.row_sums import bins_of_rows, cells_of_rows
+from trueness._tally.row_sums import bins_of_rows
 from trueness._tally.rows import Rows
+from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned, Tally
 
@@ -56,9 +57,8 @@ class Problem(Rows):
         return self
 
     def _tally_of_rows(self, rule: BinRule | None = None) -> Tally:
-        split_ties = rule is not None and rule.splits_ties
-        part = cells_of_rows(self.sample, split_ties=split_ties)
-        return Tally(self.view, (part,), self.classes)
+        tally = tally_of(self.sample, "classwise", rule)
+        return Tally(self.view, tally.parts, self.classes)
 
     def _binned_rows(self, rule: BinRule, *, moments: bool) -> Binned:
         part = bins_of_rows(self.sample, rule, moments=moments)
