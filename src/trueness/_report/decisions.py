@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from trueness._report.charts import (
+from trueness._report.svg import (
     area,
     horizontal,
     path,

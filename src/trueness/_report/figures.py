@@ -6,8 +6,9 @@ from html import escape
 from typing import Any, NamedTuple
 
 from trueness._assess.page_pictures import joint_axes
-from trueness._report.charts import (
-    courses_chart,
+from trueness._report.charts import courses_chart
+from trueness._report.part_tables import shown_segments
+from trueness._report.svg import (
     horizontal,
     mark,
     path,
@@ -18,7 +19,6 @@ from trueness._report.charts import (
     title,
     vertical,
 )
-from trueness._report.tables import shown_segments
 from trueness._text.numbers import count, points, ratio, signed_with_limits, span
 from trueness._text.strings import shorten, visible
 from trueness.results._page import Model

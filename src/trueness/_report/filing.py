@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from trueness._report import document
-from trueness._report.charts import curve_chart, reliability_chart
+from trueness._report.charts import curve_chart
 from trueness._report.page import environment, part
+from trueness._report.reliability import reliability_chart
 from trueness._report.tables import model_tables
 from trueness._text.numbers import level_percent, number, p_value, percent, span
 from trueness._text.table import Cell, Column, Kind, Table

@@ -13,13 +13,7 @@ from typing import Any
 
 from trueness._report import document
 from trueness._report.answers import TERMS
-from trueness._report.charts import (
-    blocks_chart,
-    coverage_chart,
-    curve_chart,
-    reliability_chart,
-    series_chart,
-)
+from trueness._report.charts import blocks_chart, coverage_chart, curve_chart
 from trueness._report.decisions import decision_chart, decision_sentences
 from trueness._report.figures import (
     meter,
@@ -28,6 +22,8 @@ from trueness._report.figures import (
     segments_chart,
     slices_chart,
 )
+from trueness._report.reliability import reliability_chart
+from trueness._report.series_picture import series_chart
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import level_percent, p_value, percentage, total
 from trueness._text.strings import json_ready, uncapitalized, visible, visible_lines

@@ -431,7 +431,7 @@ def files_output(files: Files, results: Results) -> Output:
 
     `results` are those of all files together.
     """
-    from trueness._report.tables import files_table  # for several files only
+    from trueness._report.file_tables import files_table  # for several files only
 
     first = results[0][1]
     by = results[-1][0].by
