@@ -20,7 +20,7 @@ from trueness._assess.assessment import Assessment as Assessment
 from trueness._assess.assessment import assess as assess
 from trueness._assess.verdict import verdict as verdict
 from trueness._assess.panel import panel as panel
-from trueness._report.report import Report as Report
+from trueness._report.rendering import Report as Report
 from trueness._report.report import report as report
 
 # How large is the error?

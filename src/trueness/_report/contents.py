@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from trueness._assess.advice import advise
 from trueness._assess.asked import Asked
@@ -36,13 +36,15 @@ from trueness._report.statements import answers_on_statement
 from trueness._text.numbers import level_percent, rule_in_words
 from trueness._version import __version__
 from trueness.errors import quietly
-from trueness.results import Judge, Series
+from trueness.results import Judge, Series, Verdict
+from trueness.results import Segments as Tested
 from trueness.results._page import (
     Contents,
     Model,
     Provenance,
     Settings,
 )
+from trueness.results._remedies import Remedies
 
 _STEPS = 6
 _WORST = 3
@@ -116,6 +118,28 @@ def compute_contents(
     )
 
 
+class _Levels(NamedTuple):
+    """One model at the levels at which its parts are judged, which differ for several labels."""
+
+    numbers: Asked
+    """At the level of the report."""
+    verdict: Asked
+    """At the level at which Holm's method judges this label."""
+    segments: Asked
+    """At the level at which all segments of all labels are judged together."""
+
+
+def _levels(a: Asked, subject: Subject, options: Options) -> _Levels:
+    if subject.view != "multilabel":
+        return _Levels(numbers=a, verdict=a, segments=a)
+    numbers = a.but(level=options.level)
+    alpha = options.alpha / len(subject.models)
+    segments = numbers
+    if len(subject.models) > 1:
+        segments = numbers.but(level=Level.of_alpha(alpha).confidence)
+    return _Levels(numbers=numbers, verdict=a, segments=segments)
+
+
 def _model(
     name: str,
     a: Asked,
@@ -124,19 +148,12 @@ def _model(
     provenance: Provenance,
     step: Callable[[], None],
 ) -> Model:
+    """Everything about one model; `step` is called after each of the parts that take long."""
     notes = Notes()
     rule = options.rule
     level = options.level
-    judged = a
-    together = a
-    if subject.view == "multilabel":
-        # The verdict is at the level at which Holm's method judges this label; numbers are at that
-        # of the report. All segments of all labels are asked together.
-        a = a.but(level=level)
-        together = a
-        if len(subject.models) > 1:
-            alpha = options.alpha / len(subject.models)
-            together = a.but(level=Level.of_alpha(alpha).confidence)
+    levels = _levels(a, subject, options)
+    a = levels.numbers
     data = a.view("confidence")
     with collect_warnings(notes):
         tally = data.tally  # what is unusual about the rows becomes a note
@@ -146,32 +163,21 @@ def _model(
     step()
     summary = summarize(a, options, notes)
     step()
-    segments = page_segments(together, rule, subject.groups.get(name, {}), subject.by)
+    segments = page_segments(levels.segments, rule, subject.groups.get(name, {}), subject.by)
     step()
-    fixes = quietly(a.ask, "remedies")
-    if fixes is None and data.dependent and data.events is None:
-        notes.add(
-            "Calibrators were not tried: there are too few rows or fewer than five clusters "
-            "to split."
-        )
+    fixes = _remedies(a, notes)
     step()
     largest = top_k(a, notes) if data.classwise is not None else None
     classes = quietly(a.ask, "class_rows")
     panel = validation_panel(a, options)
     verdict = replace(
-        quietly(judged.ask, "verdict"),
+        quietly(levels.verdict.ask, "verdict"),
         of_answers=provenance.of_answers,
         cluster_name=a.rows.labels.cluster or provenance.cluster_name,
     )
-    tested = quietly(together.ask, "segments")
+    tested = quietly(levels.segments.ask, "segments")
     wanted = advise(a, verdict, tested)
-    if segments is not None:
-        notes_on_map = note_on_map(together, tested, wanted)
-        segments = replace(segments, notes=(*segments.notes, *notes_on_map))
-    slices = page_slices(together)
-    if slices is not None:
-        notes_on_map = note_on_map(together, slices, wanted)
-        slices = replace(slices, notes=(*slices.notes, *notes_on_map))
+    slices = page_slices(levels.segments)
     blocks = None
     if tally is not None and tally.parts[0].whole:
         blocks = isotonic_blocks(tally.parts[0], ALPHA)
@@ -184,8 +190,8 @@ def _model(
         blocks=blocks,
         panel=panel,
         curve=None if panel is None else calibration_curve(data, options),
-        segments=segments,
-        slices=slices,
+        segments=_with_notes(segments, note_on_map(levels.segments, tested, wanted)),
+        slices=_with_notes(slices, note_on_map(levels.segments, slices, wanted)),
         remedies=fixes,
         advice=wanted,
         decisions=decisions(
@@ -204,8 +210,34 @@ def _model(
         notes=tuple(notes.sentences),
     )
     step()
-    place = where(Grounds(verdict, shown, tested, model.slices, classes, summary.brier))
-    answers = answer_questions(model, provenance, place)
+    return _with_answers(model, verdict, tested, provenance)
+
+
+def _remedies(a: Asked, notes: Notes) -> Remedies | None:
+    """The calibrators that were tried; None, and a note where clusters are the reason."""
+    data = a.view("confidence")
+    fixes: Remedies | None = quietly(a.ask, "remedies")
+    if fixes is None and data.dependent and data.events is None:
+        notes.add(
+            "Calibrators were not tried: there are too few rows or fewer than five clusters "
+            "to split."
+        )
+    return fixes
+
+
+def _with_notes(part: Any, notes: tuple[str, ...]) -> Any:
+    """Segments or slices with further notes; None where there are none of these."""
+    return None if part is None else replace(part, notes=(*part.notes, *notes))
+
+
+def _with_answers(
+    model: Model, verdict: Verdict, tested: Tested | None, provenance: Provenance
+) -> Model:
+    """The model with the four answers of the first screen."""
+    grounds = Grounds(
+        verdict, model.picture, tested, model.slices, model.classes, model.summary.brier
+    )
+    answers = answer_questions(model, provenance, where(grounds))
     return replace(model, answers=answers | answers_on_statement(verdict, answers))
 
 

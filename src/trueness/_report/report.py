@@ -1,128 +1,34 @@
-"""`report`, and the object that it returns, which renders itself in every form."""
+"""`report`: one page about labels and scores, events, sums or assessments."""
 
 from __future__ import annotations
 
 import datetime
-import json
-import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from trueness._assess.asked import Asked
-from trueness._assess.assessment import Assessment, assess
-from trueness._assess.page_subject import (
-    Options,
-    Subject,
-    asked_of_rows,
-    asked_of_sums,
-    kept_bins,
-    read_sums,
-    require_same_labels,
-    subject_of,
-)
-from trueness._assess.picture import MOST_BINS
-from trueness._input.arguments import Seed, labels_and_scores, whole_seed
+from trueness._assess.assessment import Assessment
+from trueness._input.arguments import Seed, labels_and_scores
 from trueness._keywords import suggests_keywords
-from trueness._level import check_drawn_level, checked_level
-from trueness._progress import Progress, reporter
-from trueness._report.contents import compute_contents
-from trueness._report.document import brief, markdown, text
-from trueness._report.page import framed, page
+from trueness._progress import Progress
+from trueness._report.readers import (
+    checked_day,
+    checked_text,
+    report_assessments,
+    report_events,
+    report_rows,
+    report_sums,
+)
+from trueness._report.rendering import Report
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.events import Events
 from trueness._tally.evidence import AnySums
 from trueness._tally.rows_or_sums import row_options
-from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule, blind_to_labels
+from trueness._tally.rules import BinsLike
 from trueness._tally.tally import Parts
-from trueness._text.strings import visible_json
 from trueness.errors import InputError
-from trueness.results import Series
-from trueness.results._page import Contents, Provenance, as_json
-from trueness.results._statements import KINDS
-from trueness.typing import ArrayLike, Columns, Kind, Missing, RowOptions, WeightType
-
-
-class Report:
-    """The result of :func:`trueness.report`.
-
-    A notebook shows the page, ``print`` shows text.
-    """
-
-    def __init__(self, contents: Contents) -> None:
-        self._contents = contents
-
-    @property
-    def contents(self) -> Contents:
-        """The records behind the page, whose fields may change."""
-        return self._contents
-
-    @property
-    def verdict(self) -> str:
-        """The conclusion in one sentence."""
-        return self._contents.verdict.sentence
-
-    @property
-    def brief(self) -> str:
-        """The verdict and the answers in a few lines; of several models a line each."""
-        return brief(self._contents)
-
-    @property
-    def series(self) -> Series | None:
-        """The files of sums as a series, from ``trueness report --each``; None otherwise."""
-        return self._contents.series
-
-    @property
-    def verdicts(self) -> dict[str, str]:
-        """The conclusion for each model as a code; ``docs/reference/report.md`` lists the codes."""
-        return {model.name: model.verdict.code for model in self._contents.models}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, ready for JSON; undefined and infinite numbers are None."""
-        return as_json(self._contents)
-
-    def to_json(self, path: str | Path | None = None) -> str:
-        """The JSON text of :meth:`to_dict`; also written to `path`, if given."""
-        text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-        return _write(visible_json(text) + "\n", path)
-
-    def to_markdown(self, path: str | Path | None = None) -> str:
-        """The report as Markdown; also written to `path`, if given."""
-        return _write(markdown(self._contents), path)
-
-    def to_text(self, path: str | Path | None = None) -> str:
-        """The report as plain text for a terminal; also written to `path`, if given."""
-        return _write(text(self._contents), path)
-
-    def page(self) -> str:
-        """The self-contained HTML page."""
-        return page(self._contents)
-
-    def to_html(self, path: str | Path) -> Path:
-        """Write :meth:`page` to a file. If that fails, an existing file stays as it was."""
-        target = as_path(path)
-        _write(self.page(), target)
-        return target
-
-    def __str__(self) -> str:
-        return self.to_text()
-
-    def __repr__(self) -> str:
-        names = ", ".join(map(repr, self.verdicts))
-        return f"Report({names}; {self._contents.rows.used:,} rows)"
-
-    def _repr_html_(self) -> str:
-        return framed(self._contents)
-
-
-def _write(content: str, path: str | Path | None) -> str:
-    if path is not None:
-        replace_file(as_path(path), lambda file: file.write(content.encode("utf-8")))
-    return content
+from trueness.results._page import Provenance
+from trueness.typing import ArrayLike, Columns, Kind, Missing, WeightType
 
 
 @labels_and_scores
@@ -285,47 +191,38 @@ def report(
         percent,
         ignore_index,
     )
-    origin = Provenance(_text("source", source), None, None, _day(date))
+    origin = Provenance(checked_text("source", source), None, None, checked_day(date))
+    has_rows = bool(rows) or y_prob is not None or rounded_to is not None
+    has_columns = has_rows or by is not None or cluster is not None
     events = _events(y_true)
     if events:
-        if y_prob is not None or rows or rounded_to is not None:
-            demand = "must be labels if scores or options of rows are passed"
-            raise InputError("y_true", demand, "got Events, which hold theirs")
-        models = {}
-        for name, named in events.items():
-            models[name] = assess(
-                named,
-                bins=bins_of_events(named, bins),
-                by=by,
-                crossed=crossed,
-                cluster=cluster,
-                level=level,
-                seed=seed,
-            )
-        return report_assessments(
-            models, origin=origin, intervals=intervals, title=title, progress=progress
+        if has_rows:
+            raise _instead_of_labels("got Events, which hold theirs")
+        return report_events(
+            events,
+            origin=origin,
+            by=by,
+            crossed=crossed,
+            cluster=cluster,
+            bins=bins,
+            level=level,
+            intervals=intervals,
+            seed=seed,
+            title=title,
+            progress=progress,
         )
-    has_options = rows or any(option is not None for option in (y_prob, by, cluster, rounded_to))
     models = _assessments(y_true)
     if models:
-        if has_options or bins:
-            demand = "must be labels if scores or options of rows are passed"
+        if has_columns or bins:
             remedy = "An assessment has its rows, bins, level and seed."
-            raise InputError("y_true", demand, "got an assessment", remedy=remedy)
-        first = next(iter(models.values()))
-        origin = replace(origin, label=first.asked.rows.labels.column or None)
+            raise _instead_of_labels("got an assessment", remedy)
+        origin = replace(origin, label=_label_of(models))
         return report_assessments(
             models, origin=origin, intervals=intervals, title=title, progress=progress
         )
     if isinstance(y_true, Parts | Accumulator):
-        if has_options:
-            demand = (
-                "must be labels if `y_prob`, `by`, `cluster`, `rounded_to` or an option of rows "
-                "is passed"
-            )
-            got = f"got a {type(y_true).__name__}"
-            remedy = "Sums stand in place of labels and scores."
-            raise InputError("y_true", demand, got, remedy=remedy)
+        if has_columns:
+            raise _instead_of_sums(type(y_true).__name__)
         return report_sums(
             y_true,
             origin=origin,
@@ -357,6 +254,27 @@ def report(
     )
 
 
+def _instead_of_labels(got: str, remedy: str = "") -> InputError:
+    """The error that rows, or options of rows, are beside something that has its own."""
+    demand = "must be labels if scores or options of rows are passed"
+    return InputError("y_true", demand, got, remedy=remedy)
+
+
+def _instead_of_sums(kind: str) -> InputError:
+    """The error that rows, or options of rows, are beside sums."""
+    demand = (
+        "must be labels if `y_prob`, `by`, `cluster`, `rounded_to` or an option of rows is passed"
+    )
+    remedy = "Sums stand in place of labels and scores."
+    return InputError("y_true", demand, f"got a {kind}", remedy=remedy)
+
+
+def _label_of(models: Mapping[str, Assessment]) -> str | None:
+    """The name of the column of labels of the first assessment; None if it has none."""
+    first = next(iter(models.values()))
+    return first.asked.rows.labels.column or None
+
+
 def _events(y_true: Any) -> dict[str, Events]:
     """The Events that were passed in place of labels and scores, by name."""
     if isinstance(y_true, Events):
@@ -369,13 +287,6 @@ def _events(y_true: Any) -> dict[str, Events]:
     if kinds != {Events}:
         raise InputError("y_true", "must hold Events only, or labels only", "got both")
     return {str(name): value for name, value in y_true.items()}
-
-
-def bins_of_events(events: Events, bins: Any) -> Any:
-    """The bins of a page: one for each level that intervals or quantiles state."""
-    if bins is None and events.levels is not None:
-        return Distinct()
-    return bins
 
 
 def _assessments(y_true: Any) -> dict[str, Assessment]:
@@ -394,172 +305,3 @@ def _assessments(y_true: Any) -> dict[str, Assessment]:
         got = f"{odd[0]!r} is a {type(y_true[odd[0]]).__name__}"
         raise InputError("y_true", "must hold assessments only, or labels only", got)
     return {str(name): value for name, value in y_true.items()}
-
-
-def report_assessments(
-    models: Mapping[str, Assessment], *, origin: Provenance, **settings: Any
-) -> Report:
-    """The report of models that are being assessed, from the records that they hold."""
-    by_model = {name: assessment.asked for name, assessment in models.items()}
-    first = next(iter(by_model.values()))
-    alike = {(asked.level, asked.seed, asked.rule) for asked in by_model.values()}
-    if len(alike) > 1:
-        demand = "must hold assessments of one level, one seed and the same bins"
-        raise InputError("y_true", demand, f"got {alike}")
-    settings |= {"level": first.level, "seed": first.seed}
-    if first.rows.given is not None:
-        if len(models) > 1:
-            raise InputError("y_true", "must be one assessment of sums", f"got {len(models)}")
-        return report_sums(first.rows.given, origin=origin, bins=first.rule, **settings)
-    options, rest = _checked(None, bins=first.rule, **settings)
-    require_same_labels(by_model)
-    return _report_of(by_model, options, origin, rest)
-
-
-def _report_of(
-    by_model: dict[str, Asked],
-    options: Options,
-    origin: Provenance,
-    rest: Mapping[str, Any],
-    notes: Sequence[str] = (),
-) -> Report:
-    """The report of rows of which something is asked."""
-    subject = subject_of(by_model)
-    first = next(iter(by_model.values()))
-    labels = first.rows.labels
-    subject = replace(subject, notes=(*notes, *subject.notes))
-    event = None if subject.event is None else str(subject.event)
-    other = subject.other
-    if subject.first.events is not None:
-        event = KINDS[subject.first.events.kind].event
-        other = None  # no option makes the other outcome the event
-        origin = replace(origin, label=None)
-    rows = subject.first.rows
-    has_clusters = subject.cluster is not None and rows is not None and not rows.pixels
-    origin = replace(
-        origin,
-        event=event,
-        arguments=_fit_arguments(subject, named=labels.named),
-        cluster="cluster=cluster" if has_clusters else "",
-        cluster_name=origin.cluster_name or labels.cluster,
-        other=other,
-    )
-    if subject.view == "multilabel":
-        by_class = first.ask("classes")
-        by_model = {name: by_class[name.removeprefix("label ")] for name in subject.models}
-    return Report(compute_contents(subject, by_model, options, origin, **rest))
-
-
-def report_rows(
-    y_true: ArrayLike,
-    y_prob: Any,
-    rows: RowOptions,
-    *,
-    by: Columns | None = None,
-    crossed: int = 1,
-    cluster: ArrayLike | None = None,
-    rounded_to: float | None = None,
-    origin: Provenance,
-    notes: Sequence[str] = (),
-    **settings: Any,
-) -> Report:
-    """The report of rows that were read from `origin`; `settings` are those of every report."""
-    options, rest = _checked(None, **settings)
-    by_model = asked_of_rows(
-        y_true,
-        y_prob,
-        rows,
-        options,
-        by=by,
-        crossed=crossed,
-        cluster=cluster,
-        rounded_to=rounded_to,
-    )
-    return _report_of(by_model, options, origin, rest, notes)
-
-
-def report_sums(
-    sums: Any, *, origin: Provenance, notes: Sequence[str] = (), **settings: Any
-) -> Report:
-    """The report of sums that were read from `origin`; `settings` are those of every report."""
-    options, rest = _checked(kept_bins(sums), **settings)
-    subject = read_sums(sums, options.rule, notes)
-    by_model = asked_of_sums(subject, options)
-    return Report(compute_contents(subject, by_model, options, origin, **rest))
-
-
-def _checked(
-    own_bins: BinRule | None,
-    *,
-    bins: BinsLike | None = None,
-    level: Any = 0.95,
-    intervals: Any = True,
-    seed: Seed = 0,
-    title: Any = None,
-    progress: Progress = True,
-    **series: Any,
-) -> tuple[Options, dict[str, Any]]:
-    """The options of every number, and what else `compute_contents` takes."""
-    if bins is None:
-        bins = own_bins or 10
-    rule = blind_to_labels(as_rule(bins))
-    if rule.n_requested > MOST_BINS:
-        demand = f"must be at most {MOST_BINS:,} for a report"
-        raise InputError("bins", demand, f"got {rule.n_requested:,}")
-    checked = checked_level(level)
-    check_drawn_level(checked, "a report")
-    if not isinstance(intervals, bool | np.bool_):
-        raise InputError("intervals", "must be True or False", f"got {intervals!r}")
-    rest = {
-        "title": _text("title", title),
-        "progress": reporter(progress),
-        "files": None,
-        "series": None,
-        "confidences": None,
-        "judge": None,
-    }
-    return Options(rule, checked, whole_seed(seed), bool(intervals)), rest | series
-
-
-def _fit_arguments(subject: Subject, *, named: bool) -> str:
-    """What the calibrators that were tried take in `fit`, as Python."""
-    if subject.first.two_columns:
-        arguments = "y_prob[:, 1], y_true"
-    elif subject.view == "multilabel":
-        arguments = "y_prob[:, label], y_true[:, label]"
-    else:
-        arguments = "y_prob, y_true"
-    event = subject.event
-    if isinstance(event, np.generic):
-        event = event.item()
-    if event is not None and event != 1:
-        arguments += f", pos_label={event!r}"
-    if event is None and named:
-        arguments += ", labels=labels"
-    if subject.first.weights != "none":
-        arguments += ", sample_weight=sample_weight"
-    return arguments
-
-
-def today() -> str:
-    """The date of the report; reproducible builds set the environment variable."""
-    seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if seconds.isdecimal():
-        now = datetime.datetime.fromtimestamp(int(seconds), datetime.UTC)
-    else:
-        now = datetime.datetime.now().astimezone()
-    return f"{now:%Y-%m-%d}"
-
-
-def _day(date: Any) -> str:
-    if date is None:
-        return today()
-    if not isinstance(date, datetime.date):
-        raise InputError("date", "must be a datetime.date or None", f"got {date!r}")
-    return date.strftime("%Y-%m-%d")
-
-
-def _text(argument: str, value: Any) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise InputError(argument, "must be a string or None", f"got {value!r}")
-    return value

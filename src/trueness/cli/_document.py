@@ -17,7 +17,7 @@ from trueness.errors import InputError
 from trueness.sources._request import Request
 
 if TYPE_CHECKING:
-    from trueness._report.report import Report
+    from trueness._report.rendering import Report
     from trueness.sources._data_set import DataSet
 
 _USUAL = "trueness-document.html"

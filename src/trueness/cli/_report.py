@@ -19,7 +19,7 @@ from trueness.errors import InputError, collected_warnings
 from trueness.sources._request import LOG_FIELDS, Model, Request
 
 if TYPE_CHECKING:
-    from trueness._report.report import Report
+    from trueness._report.rendering import Report
     from trueness.results._page import Command, Provenance
     from trueness.sources._data_set import DataSet
 
@@ -204,7 +204,7 @@ def report_of_sums(files: tuple[str, ...], target: Target, **options: Any) -> No
 
     It names the sections that need the rows.
     """
-    from trueness._report.report import report_sums, today
+    from trueness._report.readers import report_sums, today
     from trueness.cli._measurements import Options
     from trueness.cli._measures_table import compare_files
     from trueness.results._page import Command, Provenance
@@ -266,7 +266,7 @@ def report_of_rows(rows: "DataSet", settings: dict[str, Any]) -> "Report":
     if rows.statements is not None:
         return _report_of_statements(rows.complete(), settings)
     with about(rows) as warned, progress_bar("Writing the report") as bar:
-        from trueness._report.report import report_rows
+        from trueness._report.readers import report_rows
 
         answers = getattr(rows.origin, "answers", None)
         options = {**settings, "origin": _provenance(rows)}
@@ -293,7 +293,7 @@ def report_of_rows(rows: "DataSet", settings: dict[str, Any]) -> "Report":
 
 def _provenance(rows: "DataSet") -> "Provenance":
     """Where the rows come from, and how other commands read them."""
-    from trueness._report.report import today
+    from trueness._report.readers import today
     from trueness.results._page import Provenance
 
     request = rows.request
@@ -316,7 +316,7 @@ def _provenance(rows: "DataSet") -> "Provenance":
 def _report_of_statements(rows: "DataSet", settings: dict[str, Any]) -> "Report":
     """The report of intervals, quantiles or risks."""
     with about(rows) as warned, progress_bar("Writing the report") as bar:
-        from trueness._report.report import report_assessments, today
+        from trueness._report.readers import report_assessments, today
         from trueness.results._page import Provenance
 
         statements = rows.statements
