@@ -47,6 +47,10 @@ _MOST_REPEATED = 1_000_000
 
 @partial(meets, "a tuple of arrays of coefficients")
 def _curves(calibrator: Fitted, value: Stored) -> bool:
+    """Whether a stored value has one array of finite numbers for each curve of this map.
+
+    The map of a vector has the curves of its shapes, that of a matrix those of its candidates.
+    """
     k = calibrator.n_classes_
     if k is None:
         every = fits.vector_shapes(calibrator.reach_, calibrator.knots_).values()
@@ -211,6 +215,11 @@ class AutoCalibration(LogitMap):
             del self._cluster
 
     def _fit(self, rows: CalibrationSet) -> None:
+        """Weigh the candidates by cross-validation and keep their curves, weights and gains.
+
+        Rows of a vector are summed by their logit first; those of a matrix are not, and then the
+        map has no knots.
+        """
         # The sum of the weights says how much evidence the rows are against the identity.
         if rows.w is not None:
             rows = rows._replace(w=rows.w * (_rows_worth(rows.w) / rows.w.sum()))
@@ -238,6 +247,10 @@ class AutoCalibration(LogitMap):
     def _fit_matrix(
         self, logits: NDArray[Any], rows: CalibrationSet, plan: fits.Plan
     ) -> fits.AutoFit:
+        """Fit the candidates of a matrix of logits.
+
+        Whole weights are replaced by repeated rows, unless that makes too many of them.
+        """
         rows = rows._replace(p=log_softmax(logits.astype(np.float64)))
         # A weight of 2 is two rows.
         if rows.w is not None and are_whole(rows.w) and plan.rows_worth <= _MOST_REPEATED:

@@ -117,6 +117,11 @@ def deal_folds(
 
 
 def _deal_counts(count: Ints, begin: int, number: int, rng: np.random.Generator) -> Floats:
+    """How many rows of each cell go into each fold: a matrix of folds by cells.
+
+    Rows are shuffled and dealt like cards, so that folds have equal sizes. Too many rows to shuffle
+    go to folds drawn independently.
+    """
     total = int(count.sum())
     if total > _MOST_DEALT:
         return np.asarray(rng.multinomial(count, np.full(number, 1 / number)).T, np.float64)
@@ -397,6 +402,7 @@ def _temperature(rows: CalibrationSet) -> Floats:
 
 
 def _beta_of_each(rows: CalibrationSet) -> Floats:
+    """The three coefficients of a beta map for each class against the rest, one row per class."""
     shape = LOG_SCORES
     w = rows.weights
     options = shape.identity, shape.ridge, shape.bounded
@@ -410,6 +416,8 @@ def _beta_of_each(rows: CalibrationSet) -> Floats:
 
 
 def _structured(structure: Structure) -> MatrixCandidate:
+    """The candidate with a matrix of this structure; its parameters are matrix and shifts."""
+
     def fit(rows: CalibrationSet) -> Floats:
         linear = fit_structured(rows.p, rows.y, rows.weights, structure, 1.0, _MAX_ITER)[1]
         # This map has both.

@@ -297,6 +297,10 @@ def _as_floats(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _check_logits(values: NDArray[Any]) -> None:
+    """Raise unless logits are a vector or matrix of finite numbers that are not too large.
+
+    The error names the first bad value: nan, infinite or too large.
+    """
     if values.ndim not in (1, 2):
         raise InputError(
             NAME, "must have one or two dimensions", f"got {values.ndim} (shape {values.shape})"
@@ -322,6 +326,10 @@ def _check_probabilities(p: NDArray[Any], tolerance: float) -> None:
 
 
 def _check_shape(p: NDArray[Any], shape: Shape) -> None:
+    """Raise unless the scores are a vector or a matrix, whichever the calibrator takes.
+
+    The error says how the other shape can be calibrated.
+    """
     if shape == "vector" and p.ndim == 2:
         way_out = Remedy(
             "one-vs-rest", "`OneVsRest(calibrator)` and `TopLabel(calibrator)` take a matrix."

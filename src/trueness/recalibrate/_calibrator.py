@@ -433,6 +433,10 @@ def inner_calibrator(
 
 
 def _number_in_words(name: str, value: object) -> str:
+    """A fitted number with its name, such as "slope 0.8231", for a sentence about the fit.
+
+    Long arrays are named by their shape only; what is no number gives an empty text.
+    """
     if isinstance(value, bool | str) or value is None:
         return ""
     if isinstance(value, int | float | np.number):

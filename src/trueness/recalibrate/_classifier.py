@@ -168,6 +168,12 @@ class CalibratedClassifier(
     def _fit(
         self, estimator: Estimator, X: ArrayLike, y: NDArray[Any], arguments: "_FitArguments"
     ) -> None:
+        """Fit classifiers on folds, and calibrators on the scores of the rows left out.
+
+        With `ensemble` each fold keeps its classifier and calibrator; otherwise one calibrator is
+        fitted to all held-out scores and one classifier to all rows. A frozen classifier is not
+        fitted again, and scores every row.
+        """
         order = np.argsort(self.classes_)  # a frozen classifier may have its classes in any order
         codes = np.asarray(order[np.searchsorted(self.classes_[order], y)], dtype=np.int64)
         folds = self._folds(X, codes, arguments.splitter)
@@ -251,6 +257,11 @@ class CalibratedClassifier(
         return isinstance(self.estimator, FrozenEstimator)
 
     def _check(self, X: ArrayLike, y: ArrayLike, estimator: Estimator) -> tuple[Any, NDArray[Any]]:
+        """The features and labels, checked together with all parameters; sets `classes_`.
+
+        Raises for one class only, for a frozen classifier with `ensemble` or without some of the
+        classes, and for a calibrator whose rows would not sum to one.
+        """
         base.check_flag("ensemble", self.ensemble)
         if self._frozen and self.ensemble:
             demand = (
@@ -287,6 +298,7 @@ class CalibratedClassifier(
     def _folds(
         self, X: ArrayLike, codes: Ints, arguments: dict[str, Any]
     ) -> list[tuple[Ints, Ints]]:
+        """The rows of training and test of each fold; fewer than two folds are an error."""
         with warnings.catch_warnings():
             if self._frozen:  # it is not fitted, so a fold without some class does no harm
                 warnings.filterwarnings(
@@ -340,6 +352,10 @@ class CalibratedClassifier(
         return calibrator.fit(rows.p, self.classes_[rows.y], rows.w, labels=self.classes_.tolist())
 
     def _cross_fit(self, rows: CalibrationSet, folds: list[Ints]) -> Floats:
+        """Calibrated probabilities of each row, from a calibrator that was fitted without its fold.
+
+        Rows in no test part stay nan.
+        """
         # A frozen classifier scores rows in no test part, too.
         p = np.full((rows.y.size, self.classes_.size), np.nan)
         with collected_warnings():
@@ -367,6 +383,10 @@ def check_classifier(estimator: Estimator) -> None:
 
 
 def check_cv(cv: object) -> None:
+    """Raise unless it is None, a number of folds, a splitter or an iterable of splits.
+
+    The message for 'prefit', which scikit-learn once took, names what has replaced it.
+    """
     whole = isinstance(cv, int | np.integer) and not isinstance(cv, bool) and cv >= 2
     several = hasattr(cv, "split") or hasattr(cv, "__iter__")
     if cv is None or whole or (several and not isinstance(cv, str | bytes)):
@@ -498,6 +518,11 @@ def _as_probabilities(scores: Floats, scale: Scale) -> Floats:
 
 
 def _probabilities(estimator: Estimator, X: ArrayLike, classes: NDArray[Any]) -> Floats:
+    """The probability of each class for each row.
+
+    Of a classifier without `predict_proba` they are made from its margins; without both it is an
+    error.
+    """
     if hasattr(estimator, "predict_proba"):
         p = np.asarray(estimator.predict_proba(X), dtype=np.float64)
         return _check_shape(p, (p.shape[0], classes.size), "predict_proba")
@@ -509,6 +534,11 @@ def _probabilities(estimator: Estimator, X: ArrayLike, classes: NDArray[Any]) ->
 
 
 def _logits(estimator: Estimator, X: ArrayLike, classes: NDArray[Any], matrix: bool) -> Floats:
+    """The logits of each row: the margins of the classifier, or logarithms of its probabilities.
+
+    Two classes have one logit per row, unless a calibrator takes a `matrix`. Probabilities of 0 are
+    moved, with a warning.
+    """
     if hasattr(estimator, "decision_function"):
         logits = _margins(estimator, X, classes)
     else:

@@ -113,6 +113,11 @@ class ScalingBinning(base.Calibrator):
         )
 
     def _fit(self, rows: CalibrationSet) -> None:
+        """Fit the inner calibrator, place the bins, and average its scores in each of them.
+
+        With `split` each of these steps has rows of its own; without, all rows serve each. A bin
+        without rows of the last part has the mean of the rows that placed it.
+        """
         unfitted = self._unfitted
         n_parts = 3 if unfitted is not None else 2
         if self.split != "none" and rows.y.size < n_parts:

@@ -253,6 +253,10 @@ class LogOdds(NamedTuple):
     eps: float = 0.0
 
     def __call__(self, p: NDArray[Any]) -> Floats:
+        """The calibrated probabilities of a vector of scores, or of logits.
+
+        Scores nearer to 0 or 1 than `eps` are moved first, if it is not 0.
+        """
         p = p.astype(np.float64)
         if self.from_logits:
             return np.asarray(expit(self.curve(p)))
@@ -286,6 +290,7 @@ class Logs(NamedTuple):
     largest: float = LARGEST_LOGIT  # logits must not be further from 0
 
     def __call__(self, p: NDArray[Any]) -> NDArray[Any]:
+        """The logarithm of each score, moved away from −∞ by `eps`; logits stay as they are."""
         z = p
         if not self.from_logits:
             with np.errstate(divide="ignore"):
@@ -311,6 +316,10 @@ class Linear(NamedTuple):
     beta_weight: float = 1.0
 
     def __call__(self, z: NDArray[Any]) -> Floats:
+        """Each row of logits times the matrix, plus the shifts, minus the beta costs.
+
+        Parts that are None are skipped.
+        """
         z = z.astype(np.float64, copy=False)
         total = z - z.mean(axis=1, keepdims=True) if self.centred else z
         if self.matrix is not None:
@@ -402,6 +411,10 @@ class PerClass(NamedTuple):
     normalize: bool
 
     def __call__(self, p: NDArray[Any]) -> Floats:
+        """Each column through the map of its class, divided by the sum of its row if `normalize`.
+
+        A row whose columns are all 0 becomes equal shares.
+        """
         columns = [part(np.ascontiguousarray(p[:, k])) for k, part in enumerate(self.columns)]
         matrix = np.column_stack(columns).astype(np.float64, copy=False)
         if not self.normalize:

@@ -200,6 +200,7 @@ class HistogramBinning(Calibrator):
         return Guarantee(conditional, marginal, expected, alpha, *texts, n=n, n_bins=B)
 
     def _check_parameters(self) -> None:
+        """Raise unless the parameters are valid together; `epsilon` needs automatic bins."""
         checked_fraction(self.alpha, "alpha")
         planning.checked_split(self.split, self.scheme)
         if not isinstance(self.n_bins, str) or self.n_bins != "auto":
@@ -217,6 +218,11 @@ class HistogramBinning(Calibrator):
                 raise InputError("epsilon", demand, f"got {self.epsilon!r}")
 
     def _fit(self, rows: CalibrationSet) -> None:
+        """Place the bins by the scheme, and keep the counts and event rates of each.
+
+        Fractional weights are an error for all schemes but 'fixed-width', and bins without labels
+        are warned of.
+        """
         self.scheme_ = self.scheme
         self.whole_ = rows.w is None or bool((rows.w == np.floor(rows.w)).all())
         if not self.whole_ and self.scheme != "fixed-width":
@@ -240,6 +246,10 @@ class HistogramBinning(Calibrator):
             )
 
     def _check_total(self, rows: CalibrationSet) -> None:
+        """Raise if whole weights sum to more than the scheme can draw or sum exactly.
+
+        Nothing is checked without weights, or with fractional ones.
+        """
         if rows.w is None or not self.whole_:
             return
         total = float(rows.w.sum())
@@ -272,6 +282,7 @@ class HistogramBinning(Calibrator):
         )
 
     def _bins_for(self, n: int) -> int:
+        """The number of bins for n rows: as asked for, or as many as rows allow, with a warning."""
         wanted = self._requested_bins(n)
         bin_limit = MOST_BINS if self.scheme == "fixed-width" else max(1, n // 2)
         if self.scheme == "split":
@@ -282,6 +293,11 @@ class HistogramBinning(Calibrator):
         return min(wanted, bin_limit)
 
     def _requested_bins(self, n: int) -> int:
+        """The number of bins that the parameters ask for; 'auto' depends on n and on `epsilon`.
+
+        An `epsilon` that n rows cannot reach with a single bin is an error that says how many rows
+        it needs.
+        """
         if self.n_bins != "auto":
             return int(self.n_bins)
         if self.epsilon is None:
@@ -302,6 +318,11 @@ class HistogramBinning(Calibrator):
         self.values_: Floats = self.rates_.copy()
 
     def _fit_ranks(self, rows: CalibrationSet) -> None:
+        """Cut the bins at ranks of the scores, and keep their edges, counts and event rates.
+
+        Tied scores are warned of where the theorem of the scheme has no ties. 'original' counts the
+        label of the boundary to the bin below; 'randomized' adds a little noise to each rate.
+        """
         cells = rows.cells()
         self.tied_ = int(cells.weight[cells.weight > 1].sum()) if cells.size < self.n_ else 0
         if self.tied_ and self.scheme in ("umd", "original"):
@@ -329,6 +350,10 @@ class HistogramBinning(Calibrator):
             )
 
     def _fit_fixed(self, rows: CalibrationSet) -> None:
+        """Cut the bins at equal distances, and keep the counts and event rates of each.
+
+        With fractional weights the count of a bin is its effective number of rows, (Σw)² / Σw².
+        """
         bins = bins_of_rows(Sample(rows.y, rows.p, rows.w), EqualWidth(self.n_bins_))
         self.tied_ = self.tied_edges_ = 0
         self.edges_ = np.array(bins.edges)
@@ -462,6 +487,7 @@ def split_cuts(cells: Cells, n_bins: int, n_cut: int, rng: np.random.Generator) 
 
 
 def _refuse_ties(fitted: HistogramBinning, n_bins: int) -> None:
+    """Raise where the guarantee does not hold: tied boundaries, or fewer than two rows per bin."""
     # If each boundary score occurs once, the rows strictly between two of them are independent
     # draws from that interval, tied or not. A boundary score that occurs twice has mass of its own,
     # which belongs to the bin above but is not represented by the labels inside.
@@ -498,6 +524,11 @@ def _largest_error(counts: Floats, rates: Floats, values: Floats, bound: str, d:
 
 
 def _rate_interval(bound: str, n: Floats, rate: Floats, d: float) -> tuple[Floats, Floats]:
+    """Limits of the event rate of each bin at error probability d, by the bound of this name.
+
+    `n` and `rate` have an entry per bin. Clopper and Pearson's limits are computed as such; the
+    other bounds reach equally far up and down, cut off at 0 and 1.
+    """
     if bound == "clopper-pearson":
         return clopper_pearson(np.rint(n * rate), n, 1 - d)
     if bound == "hoeffding":
@@ -529,6 +560,10 @@ _INSIDE = {
 
 
 def _theorem(fitted: HistogramBinning, bound: str) -> str:
+    """Which theorem a guarantee rests on, in a sentence.
+
+    With fractional weights it says that the expected error has no bound.
+    """
     ranked = fitted.scheme_ in _PUBLISHED
     text = _INSIDE[bound]
     if ranked:
@@ -544,6 +579,7 @@ def _theorem(fitted: HistogramBinning, bound: str) -> str:
 
 
 def _assumptions(fitted: HistogramBinning) -> str:
+    """What a guarantee assumes, in a sentence; scheme, ties and weights of the fit add to it."""
     text = (
         "Rows are independent draws from the distribution of future rows, and were not used to "
         "train the classifier"

@@ -107,6 +107,7 @@ class IsotonicCalibration(Calibrator):
     y_max: float = 1.0
 
     def _check_parameters(self) -> None:
+        """Raise unless `prior` is not negative and 0 ≤ `y_min` ≤ `y_max` ≤ 1."""
         check_number(
             "prior", self.prior, "be a finite number ≥ 0", lambda prior: 0 <= prior < np.inf
         )
@@ -118,6 +119,10 @@ class IsotonicCalibration(Calibrator):
             )
 
     def _fit(self, rows: CalibrationSet) -> None:
+        """Pool scores into blocks with rising event rates; keep the ends, centre and rate of each.
+
+        A `prior` draws each rate towards the mean score of its block.
+        """
         cells = rows.cells()
         prior = float(self.prior)
         start = Isotonic().group(cells).start
@@ -132,6 +137,10 @@ class IsotonicCalibration(Calibrator):
         self.centre_ = blocks.score
 
     def _formula(self) -> Steps | Lines:
+        """Steps that change halfway between blocks, or lines through their centres or their ends.
+
+        With lines through the ends, a block of one score is one point.
+        """
         if self.interpolation == "step":
             return Steps(midpoints(self.high_[:-1], self.low_[1:]), self.values_)
         if self.interpolation == "centred":
@@ -243,6 +252,11 @@ class VennAbers(Calibrator):
             raise InputError("folds", demand, f"got {reprlib.repr(self.folds)}")
 
     def _fit(self, rows: CalibrationSet) -> None:
+        """Compute two probabilities at each score, and one merged from them; over folds, the means.
+
+        Weights so large that a new row of weight 1 would be lost, and more folds than rows, are
+        errors.
+        """
         if rows.w is not None and not rows.w.sum() < MOST_WEIGHT / 2:
             demand = "must sum to less than 2⁵⁹, so that a new row of weight 1 counts"
             raise InputError("sample_weight", demand, f"got {rows.w.sum():g}")

@@ -211,6 +211,11 @@ class BetaCalibration(shapes.LogitMap):
     ridge: float = 0.0
 
     def _fit(self, rows: CalibrationSet) -> None:
+        """Fit a, b ≥ 0 and c of the log-odds; with `ridge` by penalized likelihood.
+
+        Labels that the scores separate are smoothed first. Scores with too few distinct values have
+        the fit nearest to the identity. Both are warned of.
+        """
         p = rows.p.astype(np.float64)
         w = rows.weights
         make = _DESIGNS[self.parameters]
@@ -239,6 +244,7 @@ class BetaCalibration(shapes.LogitMap):
         )
 
     def _separable(self, p: Floats, y: Ints) -> bool:
+        """Whether the map could follow the labels ever closer: no likelihood is the largest."""
         event = p[y == 1]
         rest = p[y == 0]
         if self.parameters == "ab":  # log-odds have the sign of p − 1/2, whatever a and b are
@@ -264,6 +270,7 @@ class _Curved(shapes.LogitMap):
     limits: bool = False
 
     def _fit(self, rows: CalibrationSet) -> None:
+        """Adapt the shape to the logits, and fit its coefficients by penalized regression."""
         cells = shapes.logit_cells(self._fit_logits(rows), rows.y, rows.w)
         self._adapt(cells)
         shape = self._curve_shape

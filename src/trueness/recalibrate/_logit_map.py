@@ -238,6 +238,7 @@ def bend(reach: float, *, signed: bool) -> LogitShape:
     natural = np.array([[1, 0, 0], slope, [0, -c, c]])
 
     def basis(z: Floats) -> Floats:
+        """The columns 1, and z split between the slopes at two points; straight outside."""
         inside = np.clip(z, -reach, reach)
         beyond = z - inside
         if signed:

@@ -116,6 +116,7 @@ class TopLabel(base.Calibrator):
         return _top(p)[0], self._calibrated(p)
 
     def _check_parameters(self) -> None:
+        """Raise unless the inner calibrator takes a vector of probabilities; checks `min_rows`."""
         calibrator = base.inner_calibrator(self.calibrator, HistogramBinning)
         base.refuse_matrix(calibrator)
         if calibrator._scale != "probabilities":
@@ -127,6 +128,12 @@ class TopLabel(base.Calibrator):
         checked_whole(self.min_rows, "min_rows")
 
     def _fit(self, rows: CalibrationSet) -> None:
+        """Fit a calibrator of the largest score for each predicted class, or one for all classes.
+
+        Classes that are predicted for fewer than `min_rows` rows use the pooled one, with a
+        warning; if there are none, it is not fitted. For every `kind` but 'top-label' all classes
+        use it.
+        """
         assert rows.classes is not None
         top, confidence = _top(rows.p)
         names = rows.classes
@@ -161,6 +168,10 @@ class TopLabel(base.Calibrator):
         )
 
     def _calibrated(self, p: NDArray[Any]) -> Floats:
+        """The rows with their largest score calibrated, and the others scaled to what remains.
+
+        Rows are calibrated by the calibrator of their predicted class, or by the pooled one.
+        """
         top, confidence = _top(p)
         calibrated = np.empty(top.size)
         for k in np.unique(top):
@@ -252,6 +263,7 @@ class OneVsRest(base.Calibrator):
         base.refuse_matrix(base.inner_calibrator(self.calibrator, PlattScaling))
 
     def _fit(self, rows: CalibrationSet) -> None:
+        """Fit a copy of the calibrator to each column, against its label or all other classes."""
         assert rows.classes is not None
         inner = base.inner_calibrator(self.calibrator, PlattScaling)
         several = rows.y.ndim == 2

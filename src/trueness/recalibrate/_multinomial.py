@@ -46,6 +46,11 @@ class _Multinomial(LogitMap):
     intercept_: Floats
 
     def _fit(self, rows: CalibrationSet) -> None:
+        """Fit the linear map of the logits by penalized multinomial regression.
+
+        Separated labels, absent classes and a search that did not end are warned of; there is a fit
+        all the same.
+        """
         X = self._fit_logits(rows).astype(np.float64)
         self._check_logits(X)
         if self._normalized:
@@ -84,6 +89,7 @@ class _Multinomial(LogitMap):
         return p
 
     def _check_logits(self, logits: NDArray[Any]) -> None:
+        """Raise if a logit is too large for this map; logarithms of probabilities never are."""
         bad = np.abs(logits) > _LARGEST if self._takes_logits else np.zeros(1, np.bool_)
         if bad.any():
             demand = f"as logits must lie within ±{_LARGEST:g} for this calibrator"
@@ -235,6 +241,11 @@ class MatrixScaling(_Multinomial):
     max_iter: int = 100
 
     def _problem(self, X: Floats) -> tuple[soft.LinearMap, Floats, Floats]:
+        """The linear map, the parameters of the identity, and the ridge on each parameter.
+
+        The ridge is that of ODIR: one weight off the diagonal, one on the shifts, divided by their
+        number.
+        """
         n_classes = X.shape[1]
         identity = np.eye(n_classes, n_classes + 1)
         matrix = 2 * self.odir / (n_classes * (n_classes - 1)) * (1 - np.eye(n_classes))

@@ -56,6 +56,7 @@ class _Graph:
     """Nodes of a model; each method returns the name of a result."""
 
     def __init__(self) -> None:
+        """Start without nodes; an error says how to install onnx if it is absent."""
         try:
             import onnx
         except ImportError:
@@ -77,6 +78,10 @@ class _Graph:
         return out
 
     def model(self, out: str, n_classes: int | None, dtype: str) -> Model:
+        """The checked model of all nodes, whose output is the result `out` cast to `dtype`.
+
+        `n_classes` is None for a vector of scores.
+        """
         helper = self._onnx.helper
         kind = self.kind(dtype)
         self._nodes.append(helper.make_node("Cast", [out], ["calibrated"], to=kind))
@@ -103,6 +108,10 @@ class _Graph:
 
 
 def _vector(graph: _Graph, formula: formulas.Map, p: str) -> str:
+    """The result of the map of a vector of scores `p`; a map without such a form is an error.
+
+    Where scores were moved by `eps`, the ends have the values of the scores 0 and 1.
+    """
     add = graph.add
     if isinstance(formula, formulas.Steps):
         flat = formula.flat()
@@ -139,6 +148,7 @@ def _piece(graph: _Graph, edges: Floats, p: str) -> str:
 
 
 def _lines(graph: _Graph, lines: formulas.Lines, p: str) -> str:
+    """The result of straight lines between points: the left height plus a share of the rise."""
     add = graph.add
     index = _piece(graph, lines.x, p)
     rise = np.concatenate([[0.0], np.diff(lines.y), [0.0]])
@@ -152,6 +162,10 @@ def _lines(graph: _Graph, lines: formulas.Lines, p: str) -> str:
 
 
 def _curve(graph: _Graph, curve: formulas.Curve, p: str, from_logits: bool) -> str:
+    """The log-odds that a piecewise quadratic curve gives for scores or logits.
+
+    The terms a·log p and −b·log(1 − p) are added unless a and b are 0.
+    """
     add = graph.add
     rest = "" if from_logits else add("Sub", 1.0, p)
     z = p if from_logits else add("Log", add("Div", p, rest))
@@ -183,6 +197,10 @@ def _expit(graph: _Graph, z: str) -> str:
 
 
 def _per_class(graph: _Graph, formula: formulas.PerClass, scores: str) -> str:
+    """Each column through the map of its class, divided by the sum of its row if `normalize`.
+
+    A row of zeros becomes equal shares.
+    """
     add = graph.add
     columns = []
     for k, curve in enumerate(formula.columns):
@@ -203,6 +221,7 @@ def _mixture(graph: _Graph, formula: formulas.Mixture, scores: str) -> str:
 
 
 def _softmax(graph: _Graph, formula: formulas.Softmax, scores: str) -> str:
+    """The softmax of the logarithms of scores, or of logits, after the linear map if any."""
     add = graph.add
     logs = formula.logs
     z = scores
@@ -218,6 +237,10 @@ def _softmax(graph: _Graph, formula: formulas.Softmax, scores: str) -> str:
 
 
 def _linear(graph: _Graph, linear: formulas.Linear, z: str) -> str:
+    """Each row of logits times the matrix, plus the shifts, minus the beta costs.
+
+    Parts that are None are skipped.
+    """
     add = graph.add
     total = z
     if linear.centred:

@@ -325,6 +325,11 @@ def usual_bins(n: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _epsilon(n: int, B: int, plan: _Plan) -> float:
+    """The error ε that n rows in B bins guarantee, by the kind, scheme and bound of the plan.
+
+    Expected errors, split samples and exact bounds have functions of their own; the rest is
+    Hoeffding's bound.
+    """
     if plan.kind == "expected-ece":
         return expected_ece(n, B, plan.scheme, plan.split)
     if plan.scheme == "split":
@@ -364,6 +369,7 @@ def _square(gaps: int, scheme: str) -> float:
 
 
 def _exact(n: int, B: int, plan: _Plan) -> float:
+    """The exact ε of n rows in B bins: the larger one of the smallest and the largest bin."""
     fewest_rows = (n + 1) // B - 1
     most_rows = -(-(n + 1) // B) - 1
     d = plan.level(B)
@@ -448,6 +454,11 @@ def _split_epsilon(n: int, B: int, plan: _Plan) -> float:
 
 
 def _split_failure(e: float, n: int, B: int, plan: _Plan) -> float:
+    """A bound on the probability of an error above e, if part of the rows places the bins.
+
+    The error is that of any bin for 'conditional', that of the bin of a new row otherwise. Infinite
+    if fewer rows place the bins than there are bins.
+    """
     cut = cut_rows(n, plan.split)
     gaps, longer = divmod(cut + 1, B)
     if gaps == 0:
@@ -464,6 +475,12 @@ def _split_failure(e: float, n: int, B: int, plan: _Plan) -> float:
 
 
 def _split_size(B: int, e: float, plan: _Plan) -> int:
+    """The smallest n from which on B bins hold to e with split rows.
+
+    It is found a period above, where the failure has stayed below alpha, and then lowered row by
+    row.
+    """
+
     def holds(n: int) -> bool:
         return _split_failure(e, n, B, plan) <= plan.alpha
 
@@ -491,6 +508,10 @@ def _first_true(holds: Callable[[int], bool], start: int) -> int:
 
 
 def _plan(alpha: object, kind: object, scheme: object, bound: object, split: object) -> _Plan:
+    """The checked options of a guarantee before data are seen.
+
+    Combinations without a theorem are errors.
+    """
     kind = checked_word(kind, "kind", KINDS)
     scheme = checked_word(scheme, "scheme", SCHEMES)
     if isinstance(bound, str) and bound in ("clopper-pearson", "bernstein"):

@@ -268,6 +268,7 @@ class PriorCorrection(Calibrator):
         _check_choice(self.weight, self.rate_train, self.rate_deploy)
 
     def _fit(self, rows: CalibrationSet) -> None:
+        """Take the weight from the parameters, without limits, or estimate it from the rows."""
         self.log_weight_low_: Any = None
         self.log_weight_high_: Any = None
         if _check_choice(self.weight, self.rate_train, self.rate_deploy):
@@ -281,6 +282,11 @@ class PriorCorrection(Calibrator):
             self._fit_matrix(rows)
 
     def _fit_vector(self, rows: CalibrationSet) -> None:
+        """Estimate one shift of the log-odds of a vector of scores, with its limits.
+
+        If all scores are 0 or 1, the weight is 1 and its limits are infinite. If all labels are
+        equal, smoothed targets take their place. Both are warned of.
+        """
         p = rows.p.astype(np.float64)
         inside = (p > 0) & (p < 1)
         if not inside.any():
@@ -306,6 +312,11 @@ class PriorCorrection(Calibrator):
         self.log_weight_high_ = -low
 
     def _fit_matrix(self, rows: CalibrationSet) -> None:
+        """Estimate a shift of the logits of each class against the first, with normal limits.
+
+        Rows whose label has a score of 0 are left out. If a class has no rows, smoothed totals take
+        the place of the observed ones, with a warning.
+        """
         p = rows.p.astype(np.float64)
         w = rows.weights
         possible = p[np.arange(p.shape[0]), rows.y] > 0

@@ -78,6 +78,7 @@ def _is_whole(value: Stored) -> bool:
 
 
 def number(*, least: float = -_LARGEST, above: float = -np.inf, below: float = np.inf) -> Check:
+    """The check that a stored value is a finite number within these limits."""
     if least > -_LARGEST:
         limit = f" ≥ {least:g}"
     elif above > -np.inf:
@@ -104,8 +105,13 @@ def one_of(words: Sequence[str]) -> Check:
 
 
 def array(*sizes: Size, dtypes: Sequence[str] = ("float64",), least: float = -_LARGEST) -> Check:
+    """The check that a stored value is a finite array of this shape and type, at least `least`.
+
+    Each of `sizes` is a function of the calibrator.
+    """
 
     def check(calibrator: Fitted, value: Stored) -> str:
+        """The first demand that is not met: shape and type, finite, large enough; else empty."""
         shape = tuple(size(calibrator) for size in sizes)
         if not isinstance(value, np.ndarray) or value.dtype not in dtypes or value.shape != shape:
             return f"an array of shape {shape} of {' or '.join(dtypes)}"
@@ -122,6 +128,7 @@ def fractions(size: Size | None = None, *, rising: bool = False, at_least: int =
     """A vector of numbers in [0, 1], of any length from `at_least` on unless `size` is given."""
 
     def check(calibrator: Fitted, value: Stored) -> str:
+        """The first demand that is not met: an array, its length, range and order; else empty."""
         demand = array(size or (lambda _: np.size(value)))(calibrator, value)
         if demand:
             return demand
@@ -163,6 +170,7 @@ def fitted_calibrators(*, gaps: bool = False) -> Check:
     """A list of such calibrators, one per class; `gaps` allows None among them."""
 
     def check(calibrator: Fitted, value: Stored) -> str:
+        """The demand that is not met: one entry per class, each fitted; empty if both are."""
         if not isinstance(value, list) or len(value) != calibrator.n_classes_:
             return f"a list of {calibrator.n_classes_} calibrators"
         bad = any(
@@ -245,6 +253,10 @@ class Savable:
         return {**described, "checksum": _checksum(described)}
 
     def _described(self) -> dict[str, Any]:
+        """The type, parameters and fitted values as plain values, with notes if there are any.
+
+        A calibrator that has not been fitted is an error.
+        """
         check_is_fitted(self)
         notes = _notes(self.about_)  # type: ignore[attr-defined]
         return {
@@ -314,6 +326,10 @@ def calibrator_from_dict(stored: Mapping[str, Any]) -> Fitted:
 
 
 def _restored(stored: Stored) -> Fitted:
+    """The fitted calibrator of a stored form; every part is checked before it is returned.
+
+    Parts that do not belong together are one error, whatever exception they would have caused.
+    """
     _check_form(stored)
     try:
         calibrator = _unfitted_calibrator(stored)
@@ -400,6 +416,7 @@ def _checksum(described: Mapping[str, Any]) -> str:
 
 
 def _canonical(value: Stored) -> Stored:
+    """The same value with whole floats as integers and tuples as lists, for a checksum."""
     if isinstance(value, Mapping):
         return {key: _canonical(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -410,6 +427,7 @@ def _canonical(value: Stored) -> Stored:
 
 
 def _check_form(stored: Stored) -> None:
+    """Raise unless it is an object with the parts and the schema of a stored calibrator."""
     if not isinstance(stored, Mapping):
         raise InputError("stored", _DEMAND, f"got {type(stored).__name__}")
     absent = {"schema", "type", "parameters", "learnt"} - stored.keys()
@@ -441,6 +459,7 @@ def _notes(about: object) -> dict[str, Any]:
 
 
 def _check_names(where: str, names: set[str], known: set[str]) -> None:
+    """Raise unless the names are those that are known; the error lists both kinds of difference."""
     if names != known:
         faults = []
         if known - names:
@@ -459,6 +478,10 @@ def _outline(calibrator: Fitted) -> dict[str, Any]:
 
 
 def _unfitted_calibrator(outline: Mapping[str, Any]) -> Fitted:
+    """A new calibrator of the stored type with the stored parameters.
+
+    A type that is no calibrator of this version, and absent or unknown parameters, are errors.
+    """
     home = import_module("trueness.recalibrate")
     name = outline.get("type")
     cls = getattr(home, name) if isinstance(name, str) and name in home.__all__ else None
@@ -529,6 +552,7 @@ and "1" as 1."""
 
 
 def _array(values: object, dtype: object, name: str) -> NDArray[Any]:
+    """The array of a stored list and the name of its type; anything else is an error."""
     try:
         kind = np.dtype(dtype) if isinstance(dtype, str) else None
     except (TypeError, ValueError):

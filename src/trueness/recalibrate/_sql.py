@@ -204,6 +204,10 @@ def check_columns(
 
 
 def _vector(writer: _Writer, formula: formulas.Map, name: str) -> str:
+    """The SQL of the map of the column `name`; a map that has no such form is an error.
+
+    Where scores were moved by `eps`, the ends have the values of the scores 0 and 1.
+    """
     number = writer.number
     if isinstance(formula, formulas.Steps):
         flat = formula.flat()
@@ -238,6 +242,7 @@ def _cases(writer: _Writer, name: str, edges: Floats, texts: list[str]) -> str:
 
 
 def _lines(writer: _Writer, name: str, lines: formulas.Lines) -> str:
+    """The SQL of straight lines between points, a case for each piece, level beyond the ends."""
     number = writer.number
     texts = [number(lines.y[0])]
     for x, width, y, rise in zip(
@@ -250,6 +255,10 @@ def _lines(writer: _Writer, name: str, lines: formulas.Lines) -> str:
 
 
 def _curve(writer: _Writer, curve: formulas.Curve, name: str, from_logits: bool) -> str:
+    """The SQL of the log-odds of a column of scores or logits by a piecewise quadratic curve.
+
+    The terms a·log p and −b·log(1 − p) are added unless a and b are 0.
+    """
     number = writer.number
     unit = writer.number(1)
     z = name if from_logits else f"LN({name} / ({unit} - {name}))"
@@ -271,6 +280,7 @@ def _curve(writer: _Writer, curve: formulas.Curve, name: str, from_logits: bool)
 
 
 def _polynomial(writer: _Writer, z: str, at: float, value: float, slope: float, bend: float) -> str:
+    """The SQL of value + slope·(z − at) + bend·(z − at)²; terms that are 0 are left out."""
     number = writer.number
     away = f"({z} - {number(at)})" if at else z
     if bend:

@@ -104,6 +104,11 @@ class TemperatureScaling(LogitMap):
     ridge: float = 0.0
 
     def _fit(self, rows: CalibrationSet) -> None:
+        """Find the temperature of the largest likelihood.
+
+        Where there is none, the finite one that the search returned is kept, with a warning that
+        says why.
+        """
         logits = self._fit_logits(rows)
         if logits.ndim == 1:
             logits = np.column_stack([np.zeros_like(logits), logits])
@@ -169,6 +174,10 @@ class EnsembleTemperatureScaling(LogitMap):
     eps: float | None = None
 
     def _fit(self, rows: CalibrationSet) -> None:
+        """Find the temperature, then the weights of scaled, original and uniform scores by EM.
+
+        It ends when no weight moves any more, or after a fixed number of steps.
+        """
         logits = self._fit_logits(rows)
         self.temperature_ = 1 / soft.inverse_temperature(logits, rows.y, rows.w).value
         uniform = np.full(logits.shape, 1 / logits.shape[1])
@@ -287,6 +296,7 @@ class StructuredScaling(LogitMap):
     max_iter: int = 100
 
     def _fit(self, rows: CalibrationSet) -> None:
+        """Fit the matrix of this structure, with shifts; a search that did not end is warned of."""
         z = self._fit_logits(rows)
         fitted = fit_structured(
             z, rows.y, rows.weights, self.structure, float(self.ridge), self.max_iter

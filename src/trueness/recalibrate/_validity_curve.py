@@ -225,6 +225,7 @@ def mean_validity(curves: Iterable[ValidityCurve]) -> ValidityRuns:
 def _mean_of_steps(
     curves: list[tuple[Floats, Floats]], conditional: ValidityRuns | None
 ) -> ValidityRuns:
+    """The mean of step curves at all their jumps, with its standard error, nan for one curve."""
     jumps = np.unique(np.concatenate([jumps_of_curve for jumps_of_curve, _ in curves]))
     every = np.array(
         [
