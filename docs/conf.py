@@ -78,8 +78,12 @@ html_theme_options = {
     # Pages of wide tables take the room of the right column.
     "secondary_sidebar_items": {"**": ["page-toc"]}
     | {
-        f"evidence/{page}": []
-        for page in ["papers", *(f"completeness/{document}" for document in DOCUMENTS)]
+        page: []
+        for page in (
+            "evidence/papers",
+            "howto/rating-grades",
+            *(f"evidence/completeness/{document}" for document in DOCUMENTS),
+        )
     },
     "show_prev_next": False,
     "footer_start": ["copyright"],
