@@ -165,3 +165,26 @@ def test_classes_that_are_off_are_a_place():
     found = tn.report(y, p, progress=False, intervals=False).to_dict()["models"][0]
     largest = max((row for row in found["classes"] if row["flagged"]), key=lambda row: row["ece"])
     assert f"class {largest['label']}" in found["verdict"]["sentence"]
+
+
+def test_records_say_it_in_words_before_numbers_and_name_no_object():
+    data = tn.simulate.demo(2_000)
+    models = {"a": data.y_prob, "b": np.sqrt(data.y_prob)}
+    found = tn.compare(data.y_true, models)
+    assert str(found).splitlines()[0] == found.sentence
+    records = [
+        found,
+        tn.reliability_curve(data.y_true, data.y_prob),
+        tn.ece_interval(data.y_true, data.y_prob),
+        tn.assess(data.y_true, np.full(2_000, data.y_true.mean())).power,
+    ]
+    for record in records:
+        assert not re.search(r"[A-Z]\w+\(\w*=?", str(record)), str(record)
+
+
+def test_a_gate_that_passes_without_proof_says_that_it_shows_nothing_against_the_bound():
+    p = np.random.default_rng(1).beta(2, 5, 400)
+    y = np.random.default_rng(2).random(400) < p
+    found = tn.gate(y, p, max_ece=0.02)
+    assert found.passed
+    assert "which does not show it to exceed 0.02" in str(found)

@@ -90,7 +90,7 @@ def test_a_curve_can_be_written_as_plain_python():
     found = reliability_curve([0, 1, 1], [0.1, 0.6, 0.7], bins=2)
     assert found.to_dict()["y"] == [0.0, 1.0]
     assert "label" not in found.to_dict()
-    assert str(found) == "reliability curve (EqualWidth(n=2), binary): 2 points of 3 rows"
+    assert str(found) == "reliability curve (2 bins of equal width, binary): 2 points of 3 rows"
     assert str(reliability_curve([0, 1], [0.1, 0.6], method="isotonic")).startswith(
         "reliability curve (isotonic,"
     )

@@ -429,6 +429,15 @@ def rule_in_words(rule: object) -> str:
     return words.get(name, name)
 
 
+def rules_in_words(rules: str) -> str:
+    """Several bin rules, as their ``repr`` joined by commas, in words.
+
+    >>> rules_in_words("MassAndWidth(mass=10, width=10), Distinct()")
+    '10 bins of equal mass, cut at 10 of equal width; one bin per distinct score'
+    """
+    return "; ".join(map(rule_in_words, re.split(r"(?<=\)), ", rules)))
+
+
 def cells_in_words(bins: str) -> str:
     """The cells of an interval: a rule as its ``repr``, and how many of its bins have rows.
 

@@ -6,7 +6,15 @@ from math import exp, floor, isclose, isinf, log10
 from typing import Any, Literal
 
 from trueness._level import Level
-from trueness._text.numbers import TOO_SMALL, level_percent, number, p_value, points, ratio
+from trueness._text.numbers import (
+    TOO_SMALL,
+    level_percent,
+    number,
+    p_value,
+    points,
+    ratio,
+    rules_in_words,
+)
 from trueness._text.strings import align, quoted, visible
 from trueness.errors import InputError
 from trueness.results._inference import Estimate
@@ -73,6 +81,7 @@ class Comparison(Table):
     >>> comparison = Comparison("brier", (pair,), estimates, 0.9, "influence", 500, None, "",
     ...     "One comparison.", "")
     >>> print(comparison)
+    'a' has the lower brier (p = 0.017).
     brier of 2 models (influence, n = 500)
     model  estimate
     a        0.1840
@@ -80,7 +89,6 @@ class Comparison(Table):
     pair   difference       90 % interval      p
     a − b     -0.0120  -0.0202 to -0.0038  0.017
     One comparison.
-    'a' has the lower brier (p = 0.017).
     >>> comparison["b", "a"].difference
     0.012
     """
@@ -251,7 +259,7 @@ class Comparison(Table):
         if self.clusters is not None:
             details.append(f"{self.clusters:,} clusters")
         if self.bins:
-            details.append(self.bins)
+            details.append(rules_in_words(self.bins))
         digits = _digits(self.pairs)
         if self.measure == _SQUARED and self.compared == "models":
             title = "typical error, in percentage points,"
@@ -269,11 +277,11 @@ class Comparison(Table):
         ]
         pairs = self._table(digits)
         table = align(pairs, [i > 0 for i in range(len(pairs[0]))])
-        text = "\n".join([*lines, table, self.multiplicity, self.sentence])
+        text = "\n".join([self.sentence, *lines, table, self.multiplicity])
         return with_two_columns(text, self.assumptions)
 
     def _caption(self) -> str:
-        return str(self).partition("\n")[0]
+        return self.sentence
 
     def _table(self, digits: int) -> list[list[str]]:
         table = [

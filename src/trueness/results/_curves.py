@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from trueness._text.numbers import count, level_percent
+from trueness._text.numbers import count, level_percent, rule_in_words
 from trueness.errors import InputError
 from trueness.results._bins import Bands, Histogram
 from trueness.results._inference import Estimate, Interval, NoiseFloor, Significance
@@ -76,7 +76,7 @@ class Curve(Table):
         return {k: v for k, v in plain.items() if k != "label"}
 
     def __str__(self) -> str:
-        what = self.bins if self.method == "binned" else self.method
+        what = rule_in_words(self.bins) if self.method == "binned" else self.method
         filled = int(np.isfinite(self.y).sum())
         return (
             f"reliability curve ({what}, {self.kind}): {filled} points of {int(self.n.sum()):,} "

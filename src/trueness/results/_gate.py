@@ -205,7 +205,11 @@ class Finding(Record):
         if self.outcome == "certified" and self.quantity not in ("oe", "gap"):
             confidence = f"{level_percent(self.level)} confidence"
             return f"{self._subject} is at most {number(self.high)}, and {allowed} ({confidence})."
-        if self.few_clusters and not self.passed:
+        if self.passed:
+            limits = allowed.removesuffix(" is allowed")
+            verb = "leave" if self.quantity in ("oe", "gap") else "exceed"
+            return f"{span}, which does not show it to {verb} {limits}."
+        if self.few_clusters:
             clusters = count(self.few_clusters, "cluster")
             return f"{span}, and {allowed}; {clusters} cannot decide."
         if self.needed is not None:

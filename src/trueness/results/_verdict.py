@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from trueness._text.numbers import count, p_value
-from trueness._text.strings import shorten
+from trueness._text.strings import capitalized, shorten
 from trueness.results import _verdict_words as words
 from trueness.results._inference import Estimate, Interval, PriorShift, Significance
 from trueness.results._record import Record, with_two_columns
@@ -54,6 +54,9 @@ class DetectionPower(Record):
     noticed_error: float
     """The typical error from which such shifts and slopes are noticed with probability 0.9; nan if
     none is. One in waves, or over few scores, must be larger."""
+
+    def __str__(self) -> str:
+        return capitalized(f"{words.power_in_words(self, rarer='events')}.")
 
     @property
     def enough(self) -> bool:

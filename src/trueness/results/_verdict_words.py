@@ -328,7 +328,7 @@ def _grounds(v: Judged) -> list[str]:
         parts += _prior_shift_in_words(v)
     if v.power is not None and v.code in ("no-evidence", "too-few-rows"):
         names = (nouns(v).others, nouns(v).events)
-        parts.append(_power_in_words(v.power, rarer=names[v.mean_score <= 0.5]))
+        parts.append(power_in_words(v.power, rarer=names[v.mean_score <= 0.5]))
     if v.statement is not None and v.statement.censored:
         parts.append(f"of {v.statement.n_input:,} rows, {v.statement.censored}")
     return parts
@@ -501,7 +501,7 @@ def _ece_in_words(v: Judged) -> str:
     )
 
 
-def _power_in_words(power: Judged, rarer: str) -> str:
+def power_in_words(power: Judged, rarer: str) -> str:
     """What these rows notice and, if they are too few, how many would notice what matters."""
     ranges = (("observed/expected", power.noticed_ratio), ("a slope", power.noticed_slope))
     kinds = [f"{name} {_outside(*ends)}" for name, ends in ranges if not all(map(math.isnan, ends))]
