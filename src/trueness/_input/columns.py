@@ -94,6 +94,7 @@ def column(passed: object, name: str) -> Column:
 
 
 def _remedy(passed: object, name: str) -> str:
+    """How to pass what was passed as a column, in a sentence; empty if nothing is known."""
     if isinstance(passed, numbers.Number):
         return f"One row is a list of one: `[{passed!r}]`."
     if isinstance(passed, set | frozenset):
@@ -111,6 +112,7 @@ def _remedy(passed: object, name: str) -> str:
 
 
 def _from_numpy(array: NDArray[Any]) -> Column:
+    """A column of an array; masked entries are its missing ones."""
     missing = None
     # A masked array; numpy.ma need not be imported.
     if hasattr(array, "filled") and hasattr(array, "mask"):
@@ -123,6 +125,10 @@ def _from_numpy(array: NDArray[Any]) -> Column:
 
 
 def _from_torch(tensor: ArrayLike, name: str) -> NDArray[Any]:
+    """The values of a tensor on any device; brain floats become float32.
+
+    Sparse and nested tensors, those without values, and types unknown to NumPy are errors.
+    """
     layout = "nested" if getattr(tensor, "is_nested", False) else str(tensor.layout)
     if layout != "torch.strided":
         way_out = "Pad or stack its parts." if layout == "nested" else "Use `.to_dense()`."
@@ -144,6 +150,7 @@ def _from_torch(tensor: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def _from_sequence(passed: ArrayLike, name: str) -> Column:
+    """A column of a list; its entries stay objects where NumPy would change them."""
     array = _as_array(passed, name)
     is_changed = array.dtype.kind in "US"
     if array.dtype == np.float64:
@@ -167,6 +174,7 @@ def _as_array(passed: object, name: str) -> NDArray[Any]:
 
 
 def _refuse_ragged(passed: object, name: str) -> None:
+    """Raise if the rows of a list have different lengths, and name the first that differs."""
     if not isinstance(passed, Sequence):
         return
     lengths = [len(row) if isinstance(row, Sequence | np.ndarray) else 1 for row in passed]
@@ -177,6 +185,10 @@ def _refuse_ragged(passed: object, name: str) -> None:
 
 
 def _from_frame(passed: object, name: str) -> Column:
+    """A column of a frame or a Series of any library, or of an index that converts itself.
+
+    Lazy frames and frames with two columns of one name are errors.
+    """
     import narwhals.stable.v2 as nw
 
     arrow = sys.modules.get("pyarrow")
@@ -199,6 +211,7 @@ def _from_frame(passed: object, name: str) -> Column:
 
 
 def _from_columns(frame: "nw.DataFrame[Any]", name: str) -> Column:
+    """The columns of a frame side by side, with their names; a row is missing if any entry is."""
     parts = [_from_series(series) for series in frame.iter_columns()]
     if not parts:
         raise InputError(name, "must have at least one column", "got a frame without any")
@@ -211,6 +224,7 @@ def _from_columns(frame: "nw.DataFrame[Any]", name: str) -> Column:
 
 
 def _from_series(series: "Series[Any]") -> Column:
+    """The entries of a Series, and which are missing; those are 0, False or None in the values."""
     series = series.alias("values")  # Polars reads some names as patterns, also of a Series
     missing = series.is_null().to_numpy().astype(bool)
     if not missing.any():

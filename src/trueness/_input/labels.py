@@ -101,6 +101,11 @@ def check_pos_label(pos_label: object) -> None:
 
 
 def _events(values: NDArray[Any], pos_label: object) -> NDArray[np.uint8]:
+    """Labels as 0 and 1, where 1 is `pos_label`.
+
+    Labels that have more than one other value, or never `pos_label` beside two others, are errors.
+    All 0 if one value other than `pos_label` occurs.
+    """
     check_pos_label(pos_label)
     kind = _kind_of(values)
     if values.size == 0:  # whose type is not known
@@ -252,6 +257,10 @@ def refuse_permuted_codes(
 
 
 def _codes(values: NDArray[Any], n_classes: int, rows: Ints | None) -> Ints:
+    """Labels as class codes, which they are already; others are an error.
+
+    The error names the labels that would have to be passed, if there are as many as classes.
+    """
     bad = (values < 0) | (values >= n_classes)
     if values.dtype.kind == "f":
         bad |= values != np.floor(values)
@@ -353,6 +362,7 @@ def _simplest(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _distinct_labels(values: NDArray[Any]) -> list[Any]:
+    """The distinct labels, sorted; objects of types that cannot be compared are an error."""
     if values.dtype.kind != "O":
         return list(np.unique(values).tolist())
     try:
@@ -381,6 +391,7 @@ def checked_order(labels: Sequence[Any]) -> list[Any]:
 def _positions(
     values: NDArray[Any], order: list[Any], rows: Ints | None, source: str = "`labels`"
 ) -> Ints:
+    """The place of each label in the order of the classes; unknown labels are an error."""
     position = {name: i for i, name in enumerate(order)}
     if values.dtype.kind == "O":
         codes = np.fromiter(

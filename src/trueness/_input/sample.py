@@ -85,6 +85,7 @@ class Sample:
         *,
         importance: bool = False,
     ) -> None:
+        """Keep the rows as they are; nothing is checked or copied here."""
         self.y = y
         self.p = p
         self.w = w
@@ -288,6 +289,7 @@ def _check_options(
     clip_tolerance: object,
     sum_tolerance: object,
 ) -> None:
+    """Raise unless the options of rows are valid; three of them exclude logits."""
     checked_word(missing, "missing", ("raise", "drop"))
     check_flag(from_logits, "from_logits")
     check_flag(percent, "percent")
@@ -315,6 +317,7 @@ class _Shaped(NamedTuple):
 
 
 def _shaped(y: Column, p: Column, multilabel: bool) -> _Shaped:
+    """Labels and scores in their final shape: images flat, and a single column as a vector."""
     if multilabel:
         return _Shaped(_label_matrix(y, p), p)
     if p.values.ndim > 2:
@@ -421,6 +424,10 @@ def _scores(
     rows: Ints | None,
     multilabel: bool,
 ) -> NDArray[Any]:
+    """Scores as probabilities: percentages divided, and values just outside [0, 1] clipped.
+
+    Logits go through the logistic function, except those of a matrix of classes, which stay.
+    """
     if from_logits:
         if values.ndim == 1 or multilabel:
             return scores.logistic(values, "y_prob", rows)
@@ -433,6 +440,7 @@ def _scores(
 
 
 def _check_shapes(y: NDArray[Any], p: NDArray[Any]) -> None:
+    """Raise unless labels are a vector and scores have a row for each, of two columns at least."""
     if y.ndim != 1:
         got = f"got {y.ndim} (shape {y.shape})"
         remedy = _vector_remedy(y, p)
@@ -562,6 +570,10 @@ class Pixels:
         self.dtype = images.dtype
 
     def __getitem__(self, key: object) -> NDArray[Any]:
+        """The scores of some pixels, one row each, as indexing a matrix would give them.
+
+        A pair of rows and columns reads one class, or some, of all pixels first.
+        """
         if isinstance(key, tuple):
             rows, columns = key
             block = self.images[:, columns]

@@ -21,10 +21,15 @@ GROUPS = 5
 MOST_GRADES = 1000
 MISSING = "(missing)"
 WholeNumbers: TypeAlias = Literal["guess", "names", "measured"]
-Cuts: TypeAlias = tuple[WholeNumbers, int, NDArray[Any] | None]
-"""What whole numbers are, how many groups there are of measurements, and the weights of the rows
-that are kept."""
 TIMES = " × "
+
+
+class Cuts(NamedTuple):
+    """How columns of numbers become segments."""
+
+    whole: WholeNumbers  # whether whole numbers are names or measurements
+    groups: int  # of measurements
+    weight: NDArray[Any] | None  # of the rows that are kept
 
 
 def joined(names: Iterable[str]) -> str:
@@ -94,7 +99,7 @@ def read_by(
     """
     if by is None:
         return ()
-    return with_crossings(_columns(by, y_true, kept, (whole, groups, weight)), crossed)
+    return with_crossings(_columns(by, y_true, kept, Cuts(whole, groups, weight)), crossed)
 
 
 def with_crossings(columns: tuple[SegmentColumn, ...], crossed: int) -> tuple[SegmentColumn, ...]:
@@ -111,6 +116,10 @@ def with_crossings(columns: tuple[SegmentColumn, ...], crossed: int) -> tuple[Se
 def _columns(
     by: ArrayLike, y_true: ArrayLike, kept: Bools, cuts: Cuts
 ) -> tuple[SegmentColumn, ...]:
+    """The columns of a dict, a frame or a matrix, or the only one, each read for itself.
+
+    An empty dict is an error.
+    """
     if isinstance(by, Mapping):
         if not by:
             raise InputError("by", "must hold at least one column", "the dict is empty")
@@ -128,6 +137,10 @@ def _columns(
 
 
 def _read(name: str, values: object, y_true: ArrayLike, kept: Bools, cuts: Cuts) -> SegmentColumn:
+    """One column as segments of the rows that were kept, with missing entries in one of their own.
+
+    A column that equals the labels has a note that says so.
+    """
     refuse_shuffled_index(y_true, {f"by[{name!r}]": values})
     entries = column(values, "by")
     if entries.values.ndim != 1 or entries.values.shape[0] != kept.size:
@@ -139,7 +152,7 @@ def _read(name: str, values: object, y_true: ArrayLike, kept: Bools, cuts: Cuts)
     if gone is None:
         gone = np.zeros(kept.size, dtype=bool)
     segments = _cut(name, entries.values[kept], gone[kept], cuts)
-    if cuts[0] != "names" and np.array_equal(entries.values, column(y_true, "y_true").values):
+    if cuts.whole != "names" and np.array_equal(entries.values, column(y_true, "y_true").values):
         note = f"{name!r} equals the labels: its segments say nothing about the scores."
         return segments._replace(note=note)
     return segments
@@ -163,30 +176,40 @@ def _continuous(numbers: NDArray[Any], whole_numbers: WholeNumbers) -> bool:
     return whole_numbers == "guess" and distinct * _REPEATED > numbers.size
 
 
+def _plain_type(present: NDArray[Any]) -> NDArray[Any]:
+    """The same values in the plainest type: whole numbers, floats, or days instead of times.
+
+    Missing values beside numbers made objects or floats of them.
+    """
+    kind = present.dtype.kind
+    if kind == "O" and all(type(value) in (int, float) for value in present):
+        present = np.array(present.tolist(), dtype=np.float64)
+        kind = "f"
+    if kind == "f" and (present == np.floor(present)).all() and (np.abs(present) < 2**53).all():
+        return present.astype(np.int64)
+    if kind == "M" and (present == present.astype("datetime64[D]")).all():
+        return present.astype("datetime64[D]")
+    return present
+
+
 def _cut(name: str, values: NDArray[Any], gone: Bools, cuts: Cuts) -> SegmentColumn:
-    there = values[~gone]
+    """A column of values as segments; rows that are `gone` are a segment of their own, the last.
+
+    Measurements are cut into groups, and a note says so; all else has a segment for each value.
+    """
+    present = _plain_type(values[~gone])
     note = ""
     edges = tuple[float, ...]()
-    if there.dtype.kind == "O" and all(type(value) in (int, float) for value in there):
-        there = np.array(there.tolist(), dtype=np.float64)  # numbers beside a missing value
-    if (
-        there.dtype.kind == "f"
-        and (there == np.floor(there)).all()
-        and (np.abs(there) < 2**53).all()
-    ):
-        there = there.astype(np.int64)  # whole numbers beside a missing value
-    if there.dtype.kind in "iuf" and _continuous(there, cuts[0]):
-        weight = np.ones(there.size) if cuts[2] is None else cuts[2][~gone]
-        inner, names, edges = number_groups(there.astype(np.float64), weight, cuts[1])
+    if present.dtype.kind in "iuf" and _continuous(present, cuts.whole):
+        weight = np.ones(present.size) if cuts.weight is None else cuts.weight[~gone]
+        inner, names, edges = number_groups(present.astype(np.float64), weight, cuts.groups)
         is_text = (False,) * len(names)
         note = (
             f"{name!r} has many distinct numbers and was cut into {len(names)} groups "
             "of about equal size."
         )
     else:
-        if there.dtype.kind == "M" and (there == there.astype("datetime64[D]")).all():
-            there = there.astype("datetime64[D]")
-        inner, names, is_text = _distinct_texts(there)
+        inner, names, is_text = _distinct_texts(present)
     # The text "(missing)" is a value like any other.
     names = tuple(repr(value) if value == MISSING else value for value in names)
     code = np.full(values.size, len(names), dtype=np.int64)

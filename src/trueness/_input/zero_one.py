@@ -109,6 +109,10 @@ def _has_text(given: Column) -> bool:
 
 
 def _events(given: Column, gone: Bools, name: str, pos_label: object) -> Floats:
+    """Labels as 1 where they equal `pos_label`, 0 elsewhere, and nan where they are missing.
+
+    More than two labels, or two without `pos_label`, are an error.
+    """
     check_pos_label(pos_label)
     values = given.values.tolist()
     if not all(isinstance(value, Hashable) for value in values):

@@ -29,6 +29,11 @@ def lowess(x: Floats, y: Floats) -> Floats:
 
 
 def _of_sorted(x: Floats, y: Floats) -> Floats:
+    """The height of the curve at each row, of rows sorted by x.
+
+    A line is fitted at rows that are at least `step` apart; heights in between are interpolated. It
+    ends at the last row.
+    """
     n = x.size
     size = max(2, min(n, int(_SPAN * n + 1e-7)))
     step = _STEP * (x[-1] - x[0])

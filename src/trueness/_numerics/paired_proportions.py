@@ -117,6 +117,7 @@ def score_limits(up: ArrayLike, down: ArrayLike, n: float, level: float) -> tupl
     value = (up - down) / n
 
     def end(sign: float) -> Floats:
+        """The limit on one side, by halving an interval: from −1 up, or from 1 down."""
         inside = value.copy()
         outside = np.full(value.shape, sign)
         for _ in range(_ROUNDS):

@@ -51,6 +51,10 @@ def distribution(p: Floats, count: Ints) -> Distribution:
 
 
 def _window(p: Floats, count: Ints) -> tuple[int, int]:
+    """The first number of events that can matter, and how many numbers follow it.
+
+    Beyond, by Bernstein's inequality, the probability is too small to count.
+    """
     n = int(count.sum())
     mean = float(count @ p)
     variance = float(count @ (p * (1 - p)))
@@ -100,6 +104,7 @@ def central_interval(p: Floats, count: Ints, level: float) -> tuple[int, int]:
 
 
 def _corrected_normal(p: Floats, count: Ints, tail: float) -> tuple[int, int]:
+    """The range of the number of events between both tails, by a normal law with its skewness."""
     v = p * (1 - p)
     mean = float(count @ p)
     sd = math.sqrt(float(count @ v))

@@ -46,6 +46,10 @@ class NestedRuns:
     """
 
     def __init__(self, size: int, partitions: Sequence[Ints]) -> None:
+        """Plan the sums of pairs from which the sum of each run of each partition follows.
+
+        The finest partition comes last, and each run of one is made of runs of the next.
+        """
         self.size = size
         self.steps: list[tuple[slice, Ints, Ints]] = []
         """For each step, the sums that it computes and the two terms of each."""

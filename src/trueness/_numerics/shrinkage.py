@@ -101,6 +101,10 @@ def shrink(
 
 
 def _common_shift(observed: float, movable: float, expected: _Expected, segments: int) -> float:
+    """The shift μ of all segments at which the expected events are the observed ones.
+
+    Newton's method; it ends at a small step, or after a fixed number of steps.
+    """
     goal = min(max(observed, 0.5), movable - 0.5) if movable > 1 else movable / 2
     mu = 0.0
     for _ in range(_STEPS):

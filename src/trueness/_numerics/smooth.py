@@ -96,6 +96,7 @@ class Residuals:
         return _FINE
 
     def deposit(self, n_points: int) -> Floats:
+        """The residuals of all rows on a grid of points, divided by the total weight."""
         if self.w is None:
             return _deposit_of_rows(self.p, self.e, n_points) / self.total
         p = self.p
@@ -138,6 +139,7 @@ class KernelMeans:
     """
 
     def __init__(self, score: ArrayLike, weight: ArrayLike, sigma: float, n_points: int) -> None:
+        """Deposit weights and scores on the grid, and smooth both with the kernel of width σ."""
         self.p = np.asarray(score, np.float64)
         self.n_points = n_points
         self.sigma = max(sigma, _NARROWEST)
@@ -218,6 +220,7 @@ class _Search:
     """
 
     def __init__(self, start: float) -> None:
+        """Start the search for the root at a width, with the slope expected there."""
         self.at = math.log(start)  # the log of the present width
         self.slope = -1.25  # of the excess; at first, halfway between bias and noise
         self.low = -math.inf  # the root lies between `low` and `high`, which are logs of widths
@@ -314,6 +317,7 @@ def _deposits(p: NDArray[Any], columns: _Columns, n_points: int) -> list[Floats]
 
 
 def _spread(moments: Floats, n_points: int) -> Floats:
+    """Moments of cells as values on the grid, by cubic interpolation, reflected at both ends."""
     spread = np.zeros(n_points + 4)
     for node, share in enumerate(_CUBICS @ moments):
         spread[node : node + n_points + 1] += share
@@ -384,6 +388,10 @@ def loess(x: Floats, weight: Numbers) -> Loess:
 
 
 def _vertices(x: Floats, weight: Numbers) -> Floats:
+    """The places where loess fits lines: cells are halved until each has few enough rows.
+
+    A cell of rows with one score is not cut.
+    """
     reached = np.concatenate([[0], np.cumsum(weight)])
     whole = weight.dtype.kind == "i"
     total = float(reached[-1])

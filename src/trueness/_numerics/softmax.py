@@ -183,6 +183,7 @@ def _pull_of_smoothing(Z: NDArray[Any], y: Ints, w: Floats) -> float:
 def _derivatives(
     Z: NDArray[Any], y: Ints, w: Floats, beta: float, pull: float, ridge: float, unit: float
 ) -> _Derivatives:
+    """Four derivatives of the mean loss by the inverse temperature, with the ridge and the pull."""
     status, (_, slope, curvature, third, fourth) = softmax_derivatives(Z, y, w, beta)
     assert status == 0, "labels are checked before they come here"
     total = max(float(w.sum()) if w.size else float(y.size), sys.float_info.min)
@@ -361,6 +362,7 @@ class DiagonalMap:
         return np.column_stack([np.einsum("ik,ik->k", R, self._X), R.sum(axis=0)])
 
     def preconditioner(self, P: Floats, w: Floats, ridge: Floats) -> Solve:
+        """A function that solves the two equations of each class, without those between classes."""
         curvature = P * (1 - P) * w[:, None]
         cross = np.einsum("ik,ik->k", curvature, self._X)
         first = curvature.sum(axis=0) + ridge[:, 1]
@@ -454,9 +456,11 @@ def multinomial_regression(
 def _objective(
     linear: LinearMap, y: Ints, w: Floats, centre: Floats, ridge: Floats
 ) -> Callable[[Floats], _State]:
+    """The penalized loss with its gradient and the probabilities, as a function of parameters."""
     rows = np.arange(y.size)
 
     def at(theta: Floats) -> _State:
+        """The loss, its gradient and the probabilities at these parameters."""
         logs = log_softmax(linear(theta))
         away = theta - centre
         loss = -float(np.sum(w * logs[rows, y])) + float(np.sum(ridge * away * away)) / 2

@@ -254,6 +254,10 @@ class Table:
         )
 
     def _html_cells(self, column: Column) -> Iterator[str]:
+        """The cells of one column as HTML, from the first row on.
+
+        Numbers carry their value to sort by; a long text is also its tooltip.
+        """
         for row, text in zip(self.rows, self.texts(column), strict=True):
             cell = self.cell(row, column.key)
             classes = f"num {cell.mark}".rstrip() if column.is_number else cell.mark
@@ -291,6 +295,7 @@ def _total_width(texts: Mapping[Column, list[str]]) -> int:
 
 
 def _csv_text(value: object) -> str:
+    """A value as CSV holds it: nothing for None and nan, and text that no spreadsheet executes."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, bool):

@@ -226,6 +226,7 @@ def at_horizons(
 
 
 def _times(followup: ArrayLike) -> Floats:
+    """The times of follow-up: finite numbers that are not negative; a pair per row is an error."""
     values = column(followup, "followup").values
     if values.ndim == 2 and values.shape[1] == 2:
         got = "got two columns, as if rows entered late (left truncation)"
@@ -238,6 +239,10 @@ def _times(followup: ArrayLike) -> Floats:
 
 
 def _causes(event: ArrayLike, n: int, cause: int) -> Ints:
+    """The codes of what ended the follow-up: 0 for censored rows, and `cause` for the event.
+
+    It is an error if no row has the event.
+    """
     codes = numbers(event, "event", n)
     odd = (codes < 0) | (codes != np.floor(codes)) | np.isinf(codes)
     refuse("event", "must be whole numbers, with 0 for censored rows", odd, codes)

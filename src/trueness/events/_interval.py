@@ -106,6 +106,7 @@ def _stated(coverage: float | ArrayLike, n: int) -> tuple[Floats, float | None]:
 def _interval_score(
     y: Floats, low: Floats, high: Floats, stated: Floats, below: Bools, above: Bools
 ) -> float:
+    """The mean interval score: the width, and 2 / (1 − stated) times the distance of each miss."""
     penalty = 2 / (1 - stated)
     missed = np.zeros(y.size)
     missed[below] = (low - y)[below]

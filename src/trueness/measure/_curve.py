@@ -188,6 +188,7 @@ def reliability_curve(
 
 
 def _flexible_curves(tally: Tally, method: Literal["spline", "loess"], knots: int) -> Curve:
+    """The spline or loess curve of each part; where there is none, nan and a warning."""
     # Loads SciPy, which binned and isotonic curves do not need.
     from trueness.measure._flexible_curve import (
         checked_knots,
@@ -253,6 +254,7 @@ def curve_of_bins(bins: Bins, rule: str) -> Curve:
 
 
 def _smooth_curve(cells: Cells) -> Curve:
+    """The kernel curve of smooth ECE on a grid; nan where no score is near."""
     from trueness._numerics.smooth import (
         KernelMeans,
         smooth_error,
@@ -298,6 +300,7 @@ def _no_points(cells: Cells) -> _Columns:
 
 
 def _concatenate(parts: list[Curve], sums: Tally | Binned) -> Curve:
+    """The curves of all parts, one after the other, with a label for each point."""
     columns: _Columns = {
         name: np.concatenate([getattr(part, name) for part in parts]) for name in CURVE_COLUMNS
     }

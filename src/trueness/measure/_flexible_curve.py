@@ -477,6 +477,10 @@ def _error(
     rows: RowOptions,
     which: int,
 ) -> float:
+    """One of the distances between scores and a flexible curve, chosen by its place `which`.
+
+    Averaged over the parts. Where there is no curve, nan and a warning.
+    """
     checked_word(curve, "curve", METHODS)
     checked_knots(knots)
     tally = as_tally(y_true, y_prob, rows)

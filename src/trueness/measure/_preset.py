@@ -44,6 +44,7 @@ class Preset:
         return self.reference
 
     def __repr__(self) -> str:
+        """The name, measure, view, bins if there are any, and the conventions, a line each."""
         bins = [f"bins: {self.bins}", f"norm: {self.norm}"] if self.bins else []
         lines = [
             f"preset({self.name!r}): {self.measure}",

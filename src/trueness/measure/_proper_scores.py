@@ -655,6 +655,7 @@ def corp(
     loss, factor = (_squares, tally.class_factor) if score == "brier" else (_losses, 1)
 
     def parts(cells: Cells) -> list[float]:
+        """The mean loss of one part, and its miscalibration, discrimination and uncertainty."""
         blocks = Isotonic().group(cells).start[:-1], np.zeros(1, np.int64)
         total = cells.weight.sum()
         scores = float(loss(cells.score, cells.weight, cells.events) / total)

@@ -225,6 +225,10 @@ def calibration_intercept(
 def _estimate(
     y_true: ArrayLike | Tally, y_prob: ArrayLike | None, rows: RowOptions, name: str
 ) -> float:
+    """The slope or the intercept, by its `name`, of the scores strictly between 0 and 1.
+
+    Other scores are left out with a warning. Without a finite estimate, nan and a warning.
+    """
     fixed = name == "intercept"
     sums = as_rows_or_cells(y_true, y_prob, rows)
     parts, certain, wrong = zip(*(_inside(part) for part in sums.parts), strict=True)
@@ -247,6 +251,10 @@ def _estimate(
 
 
 def _inside(part: Cells | UnsortedRows) -> tuple[Cells | UnsortedRows, float, float]:
+    """The part without scores of 0 and 1, their weight, and the weight of those that were wrong.
+
+    The part itself if there are none.
+    """
     if isinstance(part, Cells):
         inside = inside_cells(part)
         return inside.cells, inside.certain_weight, inside.wrong
@@ -408,6 +416,7 @@ def observed_expected(
 
 
 def _ratio(events: Numbers, scores: Floats) -> float:
+    """Observed divided by expected events; with none expected infinite, or nan if none occurred."""
     observed = float(events.sum())
     expected = float(scores.sum())
     if expected == 0:

@@ -230,6 +230,10 @@ def default_width(n: float, smoothness: float = 1.0) -> EqualWidth:
 
 
 def _frequency(bins: Bins) -> float:
+    """The mean product of residuals over pairs of different rows of a bin.
+
+    Weights that are not whole are an error.
+    """
     n = bins.weight
     if not bins.whole:
         remedy = "For other weights use `weight_type='importance'`."

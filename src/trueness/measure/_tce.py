@@ -308,6 +308,7 @@ def _refuted(k: NDArray[Any], n: NDArray[Any], score: Floats, test: str) -> Bool
 
 
 def _answer(test: Callable[..., Any], events: float, n: float, scores: Floats) -> NDArray[Any]:
+    """What the test of a user answered, if it has a p-value or a decision for each score."""
     answer = np.asarray(test(events, n, scores))
     good = answer.shape == scores.shape and answer.dtype.kind in "biuf"
     if not good or not ((answer >= 0) & (answer <= 1)).all():  # whole numbers are then 0 and 1
@@ -526,6 +527,7 @@ def gce(
         )
 
     def norm_of_losses(cells: Cells) -> float:
+        """The average loss of bins: that of the user's function, or the share rejected."""
         groups = rule.group(cells)
         bins = Bins.from_cells(cells, groups)
         first = groups.start[:-1][bins.count > 0]
@@ -540,6 +542,7 @@ def gce(
 
 
 def _own_losses(loss: Callable[[Bin], float], cells: Cells, bins: Bins, first: Ints) -> Floats:
+    """The loss of the user for each bin that has rows; an answer that is no number is an error."""
     losses = []
     for b, i, j in zip(
         np.flatnonzero(bins.count > 0).tolist(),

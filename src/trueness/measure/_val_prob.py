@@ -82,6 +82,10 @@ VAL_PROB = ValProbPreset()
 
 
 def _numbers(y: Floats, p: Floats) -> ValProb:
+    """The eighteen numbers of `val.prob`; scores of 0 and 1 are left out of most, with a warning.
+
+    It is an error if the scores in between have no events, or nothing else.
+    """
     inside = (p > 0) & (p < 1)
     certain = int((~inside).sum())
     if certain:
@@ -144,6 +148,10 @@ class _Deviances:
 
     @classmethod
     def of(cls, y: Floats, p: Floats, *, contradicted: bool) -> "_Deviances":
+        """The deviances of a constant, of the scores and of the best line of their log-odds.
+
+        The deviance of all scores is infinite if one of them was `contradicted`.
+        """
         x = logits(p)
         ones = np.ones(y.size)
         slope, intercept = recalibration_line(x, ones, y)

@@ -72,6 +72,7 @@ class LabelNoise:
     flip: ArrayLike
 
     def __post_init__(self) -> None:
+        """Raise unless `flip` is a number from 0 to 1 or a square matrix, which becomes a tuple."""
         if np.ndim(self.flip) == 0:
             just = np.nextafter([0.0, 1.0], [-1.0, 2.0])
             checked_number(

@@ -218,6 +218,7 @@ class Line(ABC):
         return integral(lambda s: self.truth(s) * self.density(s), self.breaks())[0]
 
     def error(self, power: float, kind: Kind) -> float:  # noqa: ARG002 - a vector has one error
+        """The true error: the root of the mean of |gap|ᵖᵒʷᵉʳ, or the largest gap."""
         # High powers of small gaps underflow.
         unit = self._largest_gap() if power > 2 else 1.0
         if unit == 0 or power == inf:
@@ -284,6 +285,7 @@ class Finite:
         )
 
     def squared_error(self, k: int) -> float:
+        """The true squared error of the k largest scores of each row, or of a vector of scores."""
         if self.scores.ndim == 1:
             return self.error(2, "classwise") ** 2
         z = self.scores
