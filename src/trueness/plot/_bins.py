@@ -87,6 +87,7 @@ class BinsDisplay(FromEstimator):
         scale: Scale = "linear",
         kind: str = "binary",
     ) -> None:
+        """Keep the tables by name, at least one, and the limits and scale of the axes."""
         if not tables:
             raise InputError("tables", "must hold at least one table", "got none")
         self.tables = dict(tables)
@@ -212,6 +213,10 @@ class BinsDisplay(FromEstimator):
         return self
 
     def _draw_rates(self, ax: Axes, name: str, table: BinTable, edges: Floats) -> None:
+        """Draw the rate of each bin as a step beside the diagonal; write how many bins and rows.
+
+        Rates beyond the frame are drawn on it, apart from the others.
+        """
         ax.plot(self.limits, self.limits, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
         beyond = (table.rate < self.limits[0]) | (table.rate > self.limits[1])
         look: dict[str, Any] = {"color": style_of(0).colour, "linewidth": 1.6, "zorder": 3}
@@ -237,6 +242,7 @@ class BinsDisplay(FromEstimator):
         ax.tick_params(labelbottom=False, labelleft=ax is self.ax_)
 
     def _draw_sizes(self, ax: Axes, table: BinTable, edges: Floats) -> None:
+        """Draw the number of rows in each bin as filled steps below the rates."""
         ax.stairs(table.n, edges, fill=True, color=style_of(0).colour, alpha=0.35)
         ax.stairs(table.n, edges, color=style_of(0).colour, linewidth=0.6)
         # Steps draw no line between neighbouring bins of equal size.
@@ -312,6 +318,7 @@ class TestReliabilityDisplay(FromEstimator):
         name: str = "",
         kind: str = "binary",
     ) -> None:
+        """Keep the tested bins, the histogram of scores and how to draw them."""
         self.record = record
         self.histogram = histogram
         self.floor = floor
@@ -462,6 +469,10 @@ class TestReliabilityDisplay(FromEstimator):
         return self
 
     def _draw_violins(self, ax: Axes) -> None:
+        """Draw the scores of each bin as a violin, and the event rates across them.
+
+        A bin with one score is a line.
+        """
         record = self.record
         style = style_of(0)
         low = float(self.histogram.edges[0])
@@ -497,6 +508,7 @@ class TestReliabilityDisplay(FromEstimator):
         )
 
     def _draw_sizes(self, ax: Axes) -> None:
+        """Draw the rows of each bin as a bar, with the rejected ones on top; name some bins."""
         record = self.record
         last = len(self.record) - 1
         centres = np.arange(last + 1)
@@ -522,6 +534,7 @@ class TestReliabilityDisplay(FromEstimator):
         )
 
     def _draw_histogram(self, ax: Axes) -> None:
+        """Draw the histogram of all scores on its side, with its axis on top."""
         weight = self.histogram.weight
         edges = self.histogram.edges
         ax.stairs(

@@ -181,6 +181,7 @@ class Display(ABC):
 
 
 def _records(value: object) -> list[Record]:
+    """The records in a value: itself, or those in its dicts, lists and tuples at any depth."""
     if isinstance(value, Record):
         return [value]
     if isinstance(value, dict):
@@ -564,6 +565,7 @@ def number_lines(record: Reliability, *, brief: bool = False) -> list[str]:
 
 
 def _measure_lines(record: Reliability) -> list[str]:
+    """The measure of a diagram in one line or two, with its limits, bins or decomposition."""
     d = record.decomposition
     estimate = record.estimate
     limits = ""

@@ -124,6 +124,7 @@ class CoverageDisplay(canvas.Display):
         return self
 
     def _draw(self, i: int, covered: Coverage) -> None:
+        """Draw the coverage of the i-th model: a line in a band, or a few points with bars."""
         style = style_of(i)
         look: dict[str, Any] = {"color": style.colour, "linestyle": style.dashes}
         if covered.stated.size > _FEW:

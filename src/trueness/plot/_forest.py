@@ -59,6 +59,7 @@ class IntervalDisplay(FromEstimator):
     """
 
     def __init__(self, intervals: Mapping[str, Interval]) -> None:
+        """Keep the intervals by name, all of one level; squared ones beside others become roots."""
         if not intervals:
             raise InputError("intervals", "must hold at least one interval", "got none")
         levels = sorted({interval.level for interval in intervals.values()})

@@ -186,6 +186,7 @@ class GuaranteeDisplay(Display):
 
 
 def _checked_sizes(values: ArrayLike, name: str, least: int) -> Ints:
+    """Whole numbers in ascending order, each once; too small or too many are an error."""
     if isinstance(values, Iterable):
         values = list(islice(values, _MOST_POINTS + 1))
         if len(values) > _MOST_POINTS:
@@ -199,6 +200,11 @@ def _checked_sizes(values: ArrayLike, name: str, least: int) -> Ints:
 def _marked_bins(
     rows: Ints, bins: Ints, epsilon: Floats, chosen: object, wanted: float | None
 ) -> Ints:
+    """The number of bins to mark for each number of rows; 0 for none.
+
+    With `wanted`, the most bins whose ε is at most that; else those that were `chosen`, for all
+    rows or by row, which must be among the computed ones.
+    """
     if wanted is not None:
         meets = [bins[np.flatnonzero(line <= wanted)] for line in epsilon]
         return np.array([count[-1] if count.size else 0 for count in meets])
@@ -247,6 +253,7 @@ class ValidityDisplay(FromEstimator):
         level: float = 0.9,
         theory: tuple[ArrayLike, ArrayLike] | None = None,
     ) -> None:
+        """Keep the curves by name, at least one, the level to read off, and the theory if any."""
         if not curves:
             raise InputError("curves", "must hold at least one curve", "got none")
         if (
@@ -409,6 +416,7 @@ class ValidityDisplay(FromEstimator):
         return self
 
     def _draw_curve(self, name: str, style: Style, right: float, read: float) -> None:
+        """Draw a curve as steps, and lines to where it reaches the level, if it does."""
         jumps = self.curves[name].jumps
         share = self.curves[name].share
         x = [0.0, *jumps, max(right, float(jumps[-1]))]
@@ -433,6 +441,7 @@ class ValidityDisplay(FromEstimator):
             )
 
     def _right(self) -> float:
+        """The right end of the axis, just beyond where the curves and the theory end, nearly."""
         ends = [_tolerance(curve, 0.995) for curve in self.curves.values()]
         if self.theory is not None:
             tolerance, share = self.theory
@@ -442,6 +451,7 @@ class ValidityDisplay(FromEstimator):
         return min(1.0, 1.15 * farthest)
 
     def _annotate(self, read: float, *, right: bool) -> None:
+        """Write what the marked point means beside it, on its right or left."""
         text = (
             f"for {100 * self.level:g} % of predictions\nthe miscalibration is at most "
             f"{short_number(read)}"

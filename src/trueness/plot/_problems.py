@@ -134,6 +134,7 @@ def one_problem(models: Models, classes: Sequence[Any] | None, display: str) -> 
 
 
 def _checked_classes(labels: list[Any], classes: Sequence[Any]) -> list[Any]:
+    """The classes to draw, one or several; any that is no label is an error."""
     if hasattr(classes, "__iter__") and not isinstance(classes, str):
         chosen = list(classes)
     else:

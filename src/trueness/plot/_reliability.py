@@ -511,6 +511,11 @@ def from_numbers(
 
 
 def _checked_band(band: Option, method: CurveMethod, rule: BinRule, models: int) -> Band | None:
+    """The kind of band to compute; None for no band.
+
+    'auto' is the first one for the curve, and none for several models or for bins that depend on
+    the labels.
+    """
     if band == "auto":
         depends_on_labels = method == "binned" and isinstance(rule, Isotonic | BlockIsotonic)
         if models > 1 or depends_on_labels:

@@ -126,6 +126,7 @@ def _inches(ax: Axes) -> float:
 
 
 def _draw_frame(ax: Axes, record: Reliability, scale: Scale) -> _Frame:
+    """Draw the axes, the grid and the diagonal; the result says where values are inside."""
     edges = record.histogram.edges
     low = float(edges[0])
     high = float(edges[-1])
@@ -158,6 +159,7 @@ def _draw_curve(
     alone: bool,
     small: bool,
 ) -> Line2D:
+    """Draw the band, if any, and then the bins or the curve; return its line."""
     if record.band is not None:
         _draw_band(ax, record.band, frame, style)
     if record.curve.method == "binned":
@@ -168,6 +170,10 @@ def _draw_curve(
 def _draw_binned(
     ax: Axes, record: Reliability, frame: _Frame, style: Style, *, bars: bool, small: bool
 ) -> Line2D:
+    """Draw a point for each bin, larger for more rows, joined by a line or standing on bars.
+
+    Points beyond the frame are hollow, on the frame, and not joined.
+    """
     curve = record.curve
     x = frame.inside(curve.x)
     y = frame.inside(curve.y)
@@ -214,6 +220,7 @@ def _draw_binned(
 def _draw_unbinned(
     ax: Axes, record: Reliability, frame: _Frame, style: Style, *, alone: bool
 ) -> Line2D:
+    """Draw a curve, with points where a line would not show: at heavy or isolated scores."""
     curve = record.curve
     if curve.method == "isotonic":
         x = np.column_stack([curve.low_edge, curve.high_edge]).ravel()
@@ -327,6 +334,7 @@ def _draw_band(ax: Axes, band: Bands | CurveBand, frame: _Frame, style: Style) -
 
 
 def _draw_histogram(ax: Axes, records: list[Reliability], styles: list[Style]) -> None:
+    """Draw the scores of each model as steps, filled if there is only one."""
     look: dict[str, Any] = {"fill": False, "alpha": 1, "linewidth": 1.1}
     if len(records) == 1:
         look = {"fill": True, "alpha": 0.7, "linewidth": 0}
@@ -357,6 +365,7 @@ def _outer(ax: Axes, i: int, panels: int) -> tuple[bool, bool]:
 def _write_titles(
     ax: Axes, spread: Axes | None, record: Reliability, *, outer: tuple[bool, bool], small: bool
 ) -> None:
+    """Name the panel and its axes; inner panels, by `outer`, have no names on that side."""
     size = 8 if small else None
     x_name, y_name = canvas.AXIS_NAMES[record.kind]
     left, bottom = outer
@@ -379,6 +388,7 @@ def _write_titles(
 def _write_numbers(
     ax: Axes, record: Reliability, frame: _Frame, *, small: bool, bars: bool
 ) -> Text | None:
+    """Write the measure where it covers no point, curve, bar or band; None if nowhere."""
     x = frame.inside(record.curve.x)
     y = frame.inside(record.curve.y)
     band = record.band

@@ -161,6 +161,7 @@ class WatchDisplay(Display):
         alarm_at: float,
         shift: Shift | None = None,
     ) -> None:
+        """Keep the history of all rows and segments, what to draw of it, and the alarm."""
         self.history = history
         self.watched = list(watched)
         self.alarm_at = alarm_at
@@ -240,6 +241,7 @@ class WatchDisplay(Display):
         return pictures
 
     def _draw_evidence(self, ax: Axes, segment: WatchedSegment, places: dict[Any, int]) -> None:
+        """Draw the evidence of a segment over time, the line of its alarm, and its onset if any."""
         history = self.history[segment.segment]
         line = self.alarm_at / segment.weight
         x = [places[place] for place in history.position]

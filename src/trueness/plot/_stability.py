@@ -97,6 +97,7 @@ class StabilityDisplay(Display):
         return self
 
     def _name_bins(self, place: Ints) -> None:
+        """Name each bin below its bar, or only the first and the last if there are many."""
         stability = self.stability
         last = len(stability) - 1
         named = place if len(stability) <= _MOST_NAMED else place[[0, -1]]

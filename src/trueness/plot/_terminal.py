@@ -87,6 +87,7 @@ def unicode_diagram(record: Reliability, *, width: int = 64, height: int = 16) -
 
 
 def _band_lines(record: Reliability) -> list[str]:
+    """What the marks of the band mean, wrapped; nothing without a band."""
     if record.band is None or not record.band.band:
         return []
     if isinstance(record.band, CurveBand) or record.band.band.endswith("consistency"):
@@ -97,6 +98,7 @@ def _band_lines(record: Reliability) -> list[str]:
 
 
 def _draw(canvas: NDArray[np.str_], record: Reliability) -> None:
+    """Draw the band, the diagonal and the curve into an array of characters, in this order."""
     height, width = canvas.shape
     middle = (np.arange(width) + 0.5) / width
     if isinstance(record.band, CurveBand):
@@ -131,6 +133,7 @@ def _draw_bin_band(canvas: NDArray[np.str_], record: Reliability, band: Bands) -
 
 
 def _draw_curve_band(canvas: NDArray[np.str_], record: Reliability, band: CurveBand) -> None:
+    """Fill the characters between both ends of a band; nothing where it is not finite."""
     height, width = canvas.shape
     is_finite = np.isfinite(band.low)
     if not is_finite.any():
@@ -180,6 +183,7 @@ def _column_labels(record: Reliability, width: int) -> str:
 
 
 def _histogram_line(weight: Floats | NDArray[np.int64], width: int) -> str:
+    """The weights as a line of bars of one character each."""
     # Every column shows the largest bar it covers, so that narrow diagrams lose none.
     edges = np.arange(width + 1) * weight.size / width
     heights = []

@@ -99,6 +99,7 @@ class Answers(Record):
         return lines
 
     def __str__(self) -> str:
+        """How many answers were read, where confidences come from, and what was not counted."""
         n = len(self.label)
         sources = sorted({str(source) for source in self.source.tolist()})
         lost = ", ".join(f"{reason}: {number:,}" for reason, number in self.missing.items())

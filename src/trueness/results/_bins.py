@@ -130,6 +130,7 @@ class BinTable(Record):
         return self.columns() | {"kind": self.kind, "level": self.level, "interval": self.interval}
 
     def __str__(self) -> str:
+        """A table with a line for each bin, and the class of each if there are several."""
         limits = f"{level_percent(self.level)} interval"
         head = ["bin", "n", "score", "rate", limits, "gap", "O/E", limits]
         lines = [self._line(i) for i in range(len(self))]
@@ -139,6 +140,7 @@ class BinTable(Record):
         return align([head, *lines], [i >= len(head) - 7 for i in range(len(head))])
 
     def _line(self, i: int) -> list[str]:
+        """The cells of the i-th bin as text; a bin without rows has its name and 0 only."""
         last = i == len(self) - 1 or self.low_edge[i + 1] < self.high_edge[i]
         start = bin_name(self.low_edge[i], self.high_edge[i], last=last), f"{self.n[i]:,}"
         if self.n[i] == 0:

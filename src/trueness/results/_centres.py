@@ -138,6 +138,7 @@ class Centres(Table):
         return (*spreads, *self.notes)
 
     def __str__(self) -> str:
+        """A table with a line for each centre, then the findings."""
         level = level_percent(self.level)
         lines = [["centre", "n", "observed", "expected", "O/E", f"{level} limits", "slope"]]
         for centre in self.centres:

@@ -51,6 +51,7 @@ class Difference(Record):
     """Upper end."""
 
     def __neg__(self) -> "Difference":  # the second minus the first
+        """The second minus the first: signs change, and lower limits become upper ones."""
         changed: dict[str, Any] = {
             "first": self.second,
             "second": self.first,
@@ -133,6 +134,7 @@ class Comparison(Table):
         return tuple(self.estimates)
 
     def __getitem__(self, names: tuple[str, str]) -> Difference:
+        """The difference of two models, by their names in either order; others are an error."""
         for pair in self.pairs:
             if names == (pair.first, pair.second):
                 return pair
@@ -255,6 +257,10 @@ class Comparison(Table):
         )
 
     def __str__(self) -> str:
+        """A table of the models, a table of their pairs, and what was concluded.
+
+        Squared errors are shown as their roots, in percentage points.
+        """
         details = [self.method, f"n = {self.n:,}"]
         if self.clusters is not None:
             details.append(f"{self.clusters:,} clusters")
@@ -284,6 +290,7 @@ class Comparison(Table):
         return self.sentence
 
     def _table(self, digits: int) -> list[list[str]]:
+        """A line for each pair below the titles; a single pair has no joint limits and p-value."""
         table = [
             [
                 "pair",

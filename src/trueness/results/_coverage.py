@@ -105,6 +105,7 @@ class Coverage(Record):
         return f"{sides}; {width}"
 
     def __str__(self) -> str:
+        """A line for each stated level with the observed share and its limits."""
         limits = level_percent(self.level)
         lines = [
             f"stated {percent(float(stated))}: observed {percent(float(value))} "

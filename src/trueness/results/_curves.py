@@ -129,6 +129,7 @@ class CurveBand(Record):
         return of_curve.get(self.method, "")
 
     def __str__(self) -> str:
+        """The kind of band in a sentence; of a confidence band also its width and coverage."""
         level = level_percent(self.level)
         if self.band == "monotone":
             return f"{level} simultaneous confidence band for a rising event probability"

@@ -52,6 +52,11 @@ class AcceptThreshold(Record):
     """What else to know."""
 
     def __str__(self) -> str:
+        """The threshold, what it accepts and what is certified.
+
+        Without a certificate it says which goal could not be reached, and how many labels would be
+        needed.
+        """
         goal = f"{self.criterion} at least {level_percent(self.accuracy)}"
         level = level_percent(self.level)
         if not self.certified:
@@ -143,6 +148,7 @@ class RiskCoverage(_Curves):
     limit."""
 
     def __str__(self) -> str:
+        """The area under the curve of each model and its excess, then the differences of models."""
         excess = by_model(self.excess)
         lines = [
             f"{_label(name)}{area}; {number(excess[name])} above the ideal order"
@@ -299,6 +305,7 @@ class Decision(Record):
     """The number of clusters, if there are too few to split for a map; otherwise 0."""
 
     def __str__(self) -> str:
+        """The threshold, what deciding by it costs beside two simple rules, what a map saves."""
         shown = number(self.threshold, 4) if 0.001 <= self.threshold <= 0.999 else self.threshold
         cost, low, high, always, never = _costs(
             *(self.cost.value, self.cost.low, self.cost.high),

@@ -183,6 +183,11 @@ class Finding(Record):
         return f"{where}: {fact}"
 
     def _fact(self) -> str:
+        """What was found beside what is allowed, in a sentence.
+
+        Labels that agree too well and numbers that cannot be determined come first; an open
+        question says how many rows would decide it, if that is known.
+        """
         if self.outcome == "too good":
             tail = f"{p_value(self.too_good or 0.0)}, lower tail"
             return (

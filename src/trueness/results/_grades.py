@@ -138,6 +138,7 @@ class GradePeriods(Table):
         return "Observed rates by grade and period"
 
     def __str__(self) -> str:
+        """A table of rates in percent: grades by periods, with the long-run average last."""
         periods = list(dict.fromkeys(self.period))
         cells = dict(zip(zip(self.grade, self.period, strict=True), self.rate, strict=True))
         lines = [["rate %", *map(visible, periods), "long run"]]
@@ -195,6 +196,7 @@ class GradeTable(Table):
         return iter(self.grades)
 
     def __getitem__(self, name: str) -> Grade:
+        """The grade of this name, or the total; an unknown name is an error that lists all."""
         for grade in (*self.grades, self.total):
             if grade.grade == name:
                 return grade
@@ -298,6 +300,10 @@ class GradeTable(Table):
         return html_cell([html_text(self._caption()), html_table(head, lines), *notes])
 
     def __str__(self) -> str:
+        """A table with a line for each grade, the rule and the findings, then the periods if any.
+
+        Long names are shortened to what the other columns leave.
+        """
         lines = self._lines()
         right = [key not in ("grade", "light") for key in self.titles]
         spare = _WIDTH - max(
@@ -313,6 +319,8 @@ class GradeTable(Table):
 
 
 def _texts(grade: Grade, decimals: int) -> dict[str, str]:
+    """The cells of a grade as text, by column; a grade without rows has its name and 0 only."""
+
     def percent(value: float) -> str:
         return f"{100 * value:.{decimals}f}"
 

@@ -56,6 +56,7 @@ class Guarantee(Record):
     """Number of bins."""
 
     def __str__(self) -> str:
+        """What is guaranteed in three lines, then the scheme, the theorem and its assumptions."""
         confidence = f"with probability {level_percent(1 - self.alpha)}"
         return (
             f"conditional: every bin is within {self.epsilon:.4f} of its event rate, "
@@ -105,6 +106,7 @@ class GuaranteePlan(Record):
         return float("nan")
 
     def __str__(self) -> str:
+        """The chosen number of bins and its ε for each number of rows."""
         pairs = zip(self.n.tolist(), self.chosen.tolist(), strict=True)
         plans = [
             f"{n:,} rows: {b} bins, ε = {self.chosen_epsilon(i):.4f}"
@@ -175,6 +177,7 @@ class ValidityCurve(_StepCurve):
         return float(1 - self.jumps @ np.diff(self.share, prepend=0.0))
 
     def __str__(self) -> str:
+        """The tolerances that half, nine tenths and all of the predictions meet, and the area."""
         tolerances = ", ".join(
             f"{level_percent(level)} within {self.epsilon(level):.4f}" for level in (0.5, 0.9, 1)
         )
@@ -206,6 +209,10 @@ class ValidityRuns(_StepCurve):
         return self._step(self.error, epsilon)
 
     def __str__(self) -> str:
+        """The tolerances that half and nine tenths of the predictions meet on average over runs.
+
+        If this is the conditional curve, those that all predictions meet in as many of the runs.
+        """
         half, nine_tenths = (f"{self.epsilon(level):.4f}" for level in (0.5, 0.9))
         if self.conditional is None:
             return (

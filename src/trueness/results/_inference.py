@@ -142,6 +142,7 @@ class NoiseFloor(Record):
         return {name: value for name, value in super()._entries().items() if name != "draws"}
 
     def __str__(self) -> str:
+        """What a calibrated model would show; the observed value and its p-value if known."""
         floor = f"{self.mean:.4f} ± {self.std:.4f}"
         if self.observed is None:
             span = f"{level_percent(self.level)} between {self.low:.4f} and {self.high:.4f}"
@@ -252,6 +253,7 @@ class Significance(Record):
         return text
 
     def __str__(self) -> str:
+        """The method, its p-value and assumptions; of an equivalence test, if it was shown."""
         if self.within is not None:
             details = f"{self.method} test, estimate {self.statistic:.4g}, n = {self.n:,}"
             shown = "shown" if self.pvalue <= _ALPHA else "not shown"
@@ -475,6 +477,7 @@ class Estimate(Record):
         return "\n".join([f"Mean over {len(lines)}: {self._line()}", *lines])
 
     def _line(self) -> str:
+        """The value with its limits; without limits with its noise floor, if there is one."""
         view = {"binary": "", "classwise": "class-wise"}.get(self.kind, self.kind)
         which = ", ".join(filter(None, [view, rule_in_words(self.bins)]))
         name = f"{self.measure} ({which})" if which else self.measure

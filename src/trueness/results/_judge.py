@@ -75,6 +75,7 @@ class Judge(Record):
         return f"Whether the judge may replace people within {margin} is open: {limits}."
 
     def _findings(self) -> list[str]:
+        """The judge's rates of error, the corrected rate of events, and its repeatability."""
         rates = []
         for name in _RATES:
             word = name.upper() if len(name) == 3 else name
@@ -89,6 +90,7 @@ class Judge(Record):
         return lines
 
     def __str__(self) -> str:
+        """The findings, then for each group how its bias differs from that elsewhere."""
         lines = self._findings()
         for name, difference in self.differences.items():
             low, high = signed_points(difference.low), signed_points(difference.high)

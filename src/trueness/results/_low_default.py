@@ -83,6 +83,7 @@ class LowDefault(Table):
         return f"Upper limits of default probabilities, {level_percent(self.level)} confidence"
 
     def __str__(self) -> str:
+        """A table with a line for each grade, then the assumptions."""
         lines = [["grade", "n", "events", "pooled n", "pooled events", "upper"]]
         rows = zip(
             self.grade,

@@ -52,6 +52,7 @@ class NextLabels(Record):
         )
 
     def __str__(self) -> str:
+        """How the budget was spent, and a table with a line for each stratum."""
         table = [["scores", "judge", "rows", "chosen"]]
         lines = zip(
             self.low_score, self.high_score, self.judge, self.size, self.chosen, strict=True

@@ -194,6 +194,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         return html_cell([html_text(self._title()), html_table(head, lines), *notes])
 
     def _table(self) -> list[list[str]]:
+        """A line for each measure below the titles: value, limits, and what to expect."""
         level = level_percent(self.level)
         table = [["", "value", f"{level} limits", "if calibrated"]]
         for key, estimate in zip(self.names, self.estimates, strict=True):
@@ -212,6 +213,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         ]
 
     def __str__(self) -> str:
+        """The title, the table, the tests and the notes."""
         text = align(self._table(), [False, True, True, False])
         lines = [
             wrap(self._title(), _WIDTH),
@@ -268,6 +270,10 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         return sentences
 
     def _methods(self) -> str:
+        """How calibration was assessed, as a paragraph for a paper.
+
+        Sentences on limits, floors and clusters are there only where the panel has them.
+        """
         curve = _CURVES.get(self.curve, self.curve)
         purposes = []
         for keys, text in _PURPOSES.items():
@@ -296,6 +302,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         return " ".join(sentences)
 
     def _results(self) -> str:
+        """What was found, as a paragraph for a paper: measures grouped by purpose, then tests."""
         described = [key for keys in _PURPOSES for key in keys]
         groups = [*_PURPOSES, tuple(key for key in self.names if key not in described)]
         sentences = []
@@ -309,6 +316,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
         return " ".join(f"{capitalized(text)}." for text in filter(None, sentences))
 
     def _finding(self, key: str) -> str:
+        """A measure in words: with its confidence interval, its noise floor, or neither."""
         estimate = self[key]
         level = self._level_in_text()
         if not math.isnan(estimate.value):
@@ -485,6 +493,7 @@ class Validation(Record):
         )
 
     def _table(self) -> list[list[str]]:
+        """A line for each measure below the titles: apparent, optimism, corrected, limits."""
         table = [["", "apparent", "optimism", "corrected", f"{level_percent(self.level)} limits"]]
         pairs = zip(
             self.corrected.names, self.apparent.estimates, self.corrected.estimates, strict=True

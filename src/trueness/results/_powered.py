@@ -124,6 +124,7 @@ class Powered(Record):
         return "; ".join(self._findings()) + "."
 
     def _findings(self) -> list[str]:
+        """The p-value of the test, then the estimates; the last one is without the judge."""
         rows = f"{count(self.humans, 'human label')} and a judge's labels of {count(self.n, 'row')}"
         every = self.event_rate, self.observed_expected, self.brier, self.humans_alone
         limits = [
@@ -137,6 +138,7 @@ class Powered(Record):
         return [f"From {rows}: test of calibration {p_value(self.pvalue)}", *numbers]
 
     def __str__(self) -> str:
+        """The findings, and a table with a line for each bin."""
         table = [
             ["scores", "rows", "human", "gap", f"{level_percent(self.level)}, all bins together"]
         ]

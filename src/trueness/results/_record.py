@@ -316,6 +316,7 @@ def _is_number(text: str) -> bool:
 
 
 def _plain(value: Value) -> Value:
+    """A value as plain Python: records, mappings and arrays become dicts and lists."""
     if isinstance(value, Record):
         return value._entries()
     if hasattr(value, "tolist"):

@@ -268,6 +268,7 @@ class Remedies(Record):
         )
 
     def __str__(self) -> str:
+        """Which of the calibrators that were tried gains most; or that none is expected to gain."""
         best = self.most_promising
         tried = f"{len(self.after)} calibrators were tried on {self.n:,} held-out rows"
         if self.best is None or best is None:

@@ -136,6 +136,10 @@ class Route(Record):
         return "\n".join(lines)
 
     def _sentence(self) -> str:
+        """From where on the cheap model answers, and what that saves and costs.
+
+        Without a certificate, why there is none: the strong model answers all.
+        """
         allowed = f"at most {in_points(self.loss)} of accuracy lost"
         if not self.certified:
             return f"{self._refusal(allowed)} The strong model answers all."

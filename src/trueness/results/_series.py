@@ -51,6 +51,7 @@ class Change(Record):
     """The class that changed most, for sums per class."""
 
     def __str__(self) -> str:
+        """When calibration changed or differed, and the numbers inside and outside that time."""
         first = visible(self.first)
         if self.lasting:
             verb = "changed"
@@ -194,6 +195,7 @@ class Series(Table):
         return self.headline
 
     def __str__(self) -> str:
+        """The headline, and a table with a line for each day."""
         head = [
             "name",
             "rows",
@@ -255,6 +257,7 @@ class Shift(Record):
         return not math.isnan(self.low)
 
     def __str__(self) -> str:
+        """The shift of the log-odds with its limits; or that it varied, or has no limits."""
         if not self.constant:
             return "The shift was not constant: begin again at the onset."
         if math.isinf(self.low) and math.isinf(self.high):
@@ -406,6 +409,10 @@ def prometheus(
     label_names = _label_names(keys)
 
     def labels(segment: str) -> str:
+        """The labels of a metric in braces; empty if there is none.
+
+        A segment has the labels of its parts if they are known.
+        """
         values = {_NAME_LABEL: name}
         if segment and parts and segment in parts:
             values |= dict(zip(label_names, parts[segment], strict=True))

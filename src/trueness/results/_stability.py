@@ -72,6 +72,7 @@ class Stability(Table):
         return self.sentence
 
     def __str__(self) -> str:
+        """A table with a line for each bin, and the conclusion."""
         lines = [["bin", "first", "%", "second", "%", "part"]]
         last = len(self) - 1
         rows = zip(self.low_edge, self.high_edge, self.first, self.second, self.parts, strict=True)
