@@ -40,7 +40,15 @@ from trueness.cli._reading import (
     warn_of_dropped,
 )
 from trueness.cli._receipt import receipt_of, write_receipt
-from trueness.cli._tally import ModelSums, file_names, own_bins, read_total, stream_sums
+from trueness.cli._tally import (
+    ModelSums,
+    file_names,
+    own_bins,
+    read_total,
+    stream_sums,
+    sums_entry,
+    sums_sentence,
+)
 from trueness.errors import InputError
 from trueness.sources._columns import as_numbers
 from trueness.sources._request import Group, Request
@@ -214,8 +222,7 @@ def judge_sums(files: Sequence[str], criteria: Criteria, path: str | None = None
     sums, total = read_total(files, path)
     if not criteria.bins:
         rule = own_bins(total)
-    labels, scores = (total.about.get(key) for key in ("label", "prob"))
-    notes = [f"{file_names(sums)}: {total.n:,} rows; labels {labels!r}, scores {scores!r}."]
+    notes = [sums_sentence(total, sums)]
     if total.bins == "sketch" and criteria.max_l2 is not None:
         notes.append("The typical error of a sketch takes all rows of a cell at their mean score.")
     # The models and sources of logs are not pooled.
@@ -225,7 +232,7 @@ def judge_sums(files: Sequence[str], criteria: Criteria, path: str | None = None
     else:
         gate = Judged(_by_policy_of_sums(subjects, criteria.policy, rule, file_names(sums)))
     return gate._replace(
-        source={"sources": list(sums), **total.about, "by": total.by},
+        source=sums_entry(total, sums),
         notes=[*notes, *gate.notes],
         digest=lambda: hashlib.sha256(total.total.to_bytes()).hexdigest(),
     )
@@ -413,15 +420,13 @@ def _tally(part: "DataSet") -> ModelSums:
 def _from_sums(total: "tn.Accumulator", *, in_groups: bool) -> Iterator[Subject]:
     from trueness._tally.sums_of_rows import Sums
     from trueness._tally.tally import binary_of_two_classes
+    from trueness.sources._stored_sums import groups_of
 
     if in_groups and not total.by:
         raise InputError(
             "--groups", "needs sums in groups", remedy="`trueness tally --by` keeps them apart."
         )
-    groups: dict[Group, Any] = {Group(): total.total}
-    if in_groups:
-        groups = {Group.of_sums(total.by, key): sums for key, sums in total.groups.items()}
-    for group, sums in groups.items():
+    for group, sums in groups_of(total) if in_groups else [(Group(), total.total)]:
         whole = binary_of_two_classes(sums)
         problems = {str(total.about.get("prob") or "scores"): whole}
         if len(whole.parts) > 1:  # one per class that has rows

@@ -324,14 +324,12 @@ def _cut_offs(typed: str | None) -> Any:
 def _of_sums(
     files: Sequence[str], output: str | None, settings: dict[str, Any]
 ) -> "tuple[list[tuple[Group, str, tn.results.GradeTable]], dict[str, Any]]":
+    from trueness.sources._stored_sums import groups_of
+
     sums, total = read_total(files, output)
-    parts: dict[Group, Any] = {Group(): total.total}
-    if total.by:
-        for key, part in total.groups.items():
-            parts[Group.of_sums(total.by, key)] = part
     results = []
     model = str(total.about.get("prob", ""))
-    for group, part in parts.items():
+    for group, part in [(Group(), total.total), *groups_of(total)]:
         with reword_messages(wording(), group.name(file_names(sums))) as warned:
             results.append((group, model, tn.grade_table(part, **settings)))
         warning(*warned, about=group.name(model))

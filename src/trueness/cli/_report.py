@@ -11,20 +11,17 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.strings import visible, visible_lines
-from trueness.cli._printing import MARKDOWN, Target, note, warning
+from trueness.cli._printing import MARKDOWN, Target, note, printed_warnings, warning
 from trueness.cli._reading import about, dropped_message, judged, read_unchecked
-from trueness.cli._tally import OWN_BINS, add, each, file_names, own_bins, read_total
-from trueness.cli._watch import EVERY, period
+from trueness.cli._tally import OWN_BINS, each, file_names, own_bins, read_total
 from trueness.errors import InputError, collected_warnings
-from trueness.sources._request import LOG_FIELDS, Model, Request
+from trueness.sources._request import EVERY, Request
 
 if TYPE_CHECKING:
     from trueness._report.rendering import Report
-    from trueness.results._page import Command, Provenance
+    from trueness.results._page import Provenance
     from trueness.sources._data_set import DataSet
 
-_FILE_OPTIONS = ("input_format", "separator", "decimal", "missing")
-_LOG_OPTIONS = ("scorer", "confidence", *LOG_FIELDS)
 _USUAL = "trueness-report.html"
 _SUFFIXES = {".html": "html", ".htm": "html", **MARKDOWN, ".json": "json", ".txt": "text"}
 _LEVEL = "Confidence level of all intervals, bands and decisions; above 1/2."
@@ -159,6 +156,8 @@ def _periods(rows: "DataSet", over: str, every: str | None) -> "list[tuple[str, 
     """The rows of each value of a column, or of each day, week or month."""
     import numpy as np
 
+    from trueness.sources._looks import period
+
     column = rows.columns.groups[over]
     if every is None:
         texts = list(map(str, column))
@@ -170,11 +169,14 @@ def _periods(rows: "DataSet", over: str, every: str | None) -> "list[tuple[str, 
 
 def _series(parts: "list[tuple[str, DataSet]]", settings: dict[str, Any]) -> dict[str, Any]:
     """The lines and the tests of files or periods."""
-    from trueness.cli._measurements import Options
+    from trueness._assess.measured import Options
     from trueness.cli._measures_table import compare_files
+    from trueness.sources._stored_sums import add
 
     sums = {name: _sums(rows) for name, rows in parts}
-    files = compare_files(sums, add(sums), Options(settings["bins"], settings["level"]))
+    with printed_warnings():
+        total = add(sums)
+    files = compare_files(sums, total, Options(settings["bins"], settings["level"]))
     return {"files": files.rows, "series": files.series}
 
 
@@ -204,8 +206,8 @@ def report_of_sums(files: tuple[str, ...], target: Target, **options: Any) -> No
 
     It names the sections that need the rows.
     """
+    from trueness._assess.measured import Options
     from trueness._report.readers import report_sums, today
-    from trueness.cli._measurements import Options
     from trueness.cli._measures_table import compare_files
     from trueness.results._page import Command, Provenance
 
@@ -295,13 +297,14 @@ def _provenance(rows: "DataSet") -> "Provenance":
     """Where the rows come from, and how other commands read them."""
     from trueness._report.readers import today
     from trueness.results._page import Provenance
+    from trueness.sources._command import command_of
 
     request = rows.request
     several = request.multilabel
     commands = {}
     for model in rows.models:
         name = f"label {model.name}" if several else model.name
-        commands[name] = _command(rows, model)
+        commands[name] = command_of(rows, model)
     return Provenance(
         rows.source,
         None if several or rows.models[0].label else request.label,
@@ -318,6 +321,7 @@ def _report_of_statements(rows: "DataSet", settings: dict[str, Any]) -> "Report"
     with about(rows) as warned, progress_bar("Writing the report") as bar:
         from trueness._report.readers import report_assessments, today
         from trueness.results._page import Provenance
+        from trueness.sources._command import command_of
 
         statements = rows.statements
         has_scores = statements is None or statements.followup
@@ -333,7 +337,7 @@ def _report_of_statements(rows: "DataSet", settings: dict[str, Any]) -> "Report"
                 level=settings["level"],
                 seed=settings["seed"],
             )
-        commands = {model.name: _command_of_statements(rows, model) for model in rows.models}
+        commands = {model.name: command_of(rows, model) for model in rows.models}
         result = report_assessments(
             models,
             origin=Provenance(rows.source, rows.request.label, None, today(), commands),
@@ -367,82 +371,3 @@ def _accepted(answers: "tn.results.Answers") -> list[dict[str, Any]]:
         }
         lines.append(line | acceptance)
     return lines
-
-
-def _command(rows: "DataSet", model: Model) -> "Command | None":
-    """How these rows were read, for other commands; None for logits, which few maps take."""
-    from trueness.results._page import Command  # loads what a page needs
-
-    request = rows.request
-    if request.from_logits or request.pair:
-        return None
-    files = _files_again(request)
-    if not files:
-        files = ("--demo", "--rows", str(request.rows), "--seed", str(request.seed))
-    option = "--prob" if len(model.columns) == 1 else "--prob-columns"
-    scores = model.name
-    event = request.pos_label
-    if model.label is not None:
-        option = "--prob"
-        scores = model.columns[0]
-    if len(model.columns) == 2 and model.classes is not None:
-        # Reported as the binary problem of the second column.
-        option = "--prob"
-        scores = model.columns[1]
-        if request.labels:
-            event = request.labels[1]
-        elif rows.label.dtype.kind in "OU":
-            event = model.classes[1]
-    typed: dict[str, Any] = {
-        "--label": model.label or request.label,
-        option: scores,
-        "--weight": request.weight,
-        "--weight-type": None if request.weight_type == "auto" else request.weight_type,
-        "--pos-label": event,
-    }
-    if request.labels is not None and event is None:
-        typed["--labels"] = ",".join(request.labels)
-    typed |= request.typed(*_FILE_OPTIONS, *_LOG_OPTIONS)
-    return Command(
-        files=files,
-        options={option: value for option, value in typed.items() if value is not None},
-        flags=("--percent",) if request.percent else (),
-        cluster=request.cluster,
-    )
-
-
-def _command_of_statements(rows: "DataSet", model: Model) -> "Command | None":
-    """The same for intervals and risks by a horizon; None for quantiles, which `fit` refuses."""
-    from trueness.results._page import Command  # loads what a page needs
-
-    stated = rows.statements
-    if stated is None or stated.kind == "quantiles":
-        return None
-    options: dict[str, Any]
-    if stated.kind == "interval":
-        lower, upper = stated.models[model.name]
-        options = {
-            "--outcome": stated.outcome,
-            "--lower": lower,
-            "--upper": upper,
-            "--coverage": _typed(stated.coverage),
-        }
-    else:
-        options = {
-            "--prob": model.columns[0],
-            "--followup": str(stated.followup),
-            "--event": stated.outcome,
-            "--horizon": _typed(stated.horizon),
-        }
-    options |= rows.request.typed(*_FILE_OPTIONS)
-    return Command(_files_again(rows.request), options, cluster=rows.request.cluster)
-
-
-def _typed(value: float) -> str:
-    """A number as one would type it, without loss."""
-    return repr(float(value)).removesuffix(".0")
-
-
-def _files_again(request: Request) -> tuple[str, ...]:
-    """The files to read again, which standard input cannot be."""
-    return tuple("rows.csv" if file == "-" else file for file in request.files)

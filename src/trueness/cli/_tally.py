@@ -5,11 +5,9 @@ scores written with six decimals never make more than a million. If there are mo
 tally is cut into bins, which add as well and never grow.
 """
 
-import copy
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +16,14 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness.cli._printing import check_writable, note, reword_messages, warning, wording
+from trueness.cli._printing import (
+    check_writable,
+    note,
+    printed_warnings,
+    reword_messages,
+    warning,
+    wording,
+)
 from trueness.cli._reading import about, dropped_message, open_data
 from trueness.errors import FewRowsWarning, InputError, OneClassWarning, collected_warnings
 from trueness.sources._request import Request
@@ -97,7 +102,11 @@ def tally(request: Request, output: str | None, min_rows: int | None, **options:
     files = expand_paths(files)
     check_writable(output, *files)
     if sums:
-        _save(add(read_sums(files)), output, min_rows, f", of {len(files)} files,")
+        from trueness.sources._stored_sums import add, read_sums
+
+        with printed_warnings():
+            total = add(read_sums(files))
+        _save(total, output, min_rows, f", of {len(files)} files,")
         return
     resume = options.pop("resume")
     save_every = options.pop("save_every")
@@ -405,80 +414,17 @@ def read_total(
 
     The output must be none of the files.
     """
-    sums = read_sums(files)
+    from trueness.sources._stored_sums import add, read_sums
+
+    with printed_warnings():
+        sums = read_sums(files)
     check_writable(output, *sums)
-    total = add(sums)
+    with printed_warnings():
+        total = add(sums)
     if total.n == 0:
         verb = "has" if len(files) == 1 else "have"
         raise InputError("", f"{' and '.join(files[:3])} {verb} no rows")
     return sums, total
-
-
-def read_sums(files: Sequence[str]) -> "dict[str, tn.Accumulator]":
-    """The sums of each file, or of the files that a pattern matches."""
-    from trueness.sources._files import expand_paths
-
-    names = expand_paths(files)
-    for name in names:
-        if not name.endswith(".tally"):
-            demand = f"{name!r} is not a .tally file: sums and rows cannot be taken together"
-            raise InputError("", demand, remedy="`trueness tally` makes sums of rows.")
-    sums = {name: _load(name) for name in names}
-    for first, second in combinations(sums, 2):
-        if _are_same(sums[first], sums[second]):
-            warning(
-                f"{first} and {second} hold exactly the same sums. If one is a copy, its rows are "
-                "counted twice."
-            )
-    return sums
-
-
-def _are_same(first: "tn.Accumulator", second: "tn.Accumulator") -> bool:
-    """Whether both hold the same sums of at least one row."""
-    return 0 < first.n == second.n and first.groups == second.groups
-
-
-def _load(name: str) -> "tn.Accumulator":
-    try:
-        return tn.Accumulator.load(name)
-    except FileNotFoundError:
-        raise InputError("", f"There is no file {name!r}") from None
-    except IsADirectoryError:
-        raise InputError("", f"{name!r} is a folder, not a file of sums") from None
-    except OSError as reason:
-        raise InputError("", f"{name!r} cannot be read: {reason.strerror or reason}") from reason
-
-
-def add(sums: "Mapping[str, tn.Accumulator]") -> "tn.Accumulator":
-    total = _total(sums)
-    if len(sums) <= 2:
-        return total
-    for name, part in sums.items():
-        if 0 < 2 * part.n == total.n:
-            rest = {other: sums[other] for other in sums if other != name}
-            if part.groups == _total(rest).groups:
-                warning(
-                    f"{name} holds exactly the sums of all the others together; their rows are "
-                    "counted twice."
-                )
-    return total
-
-
-def _total(sums: "Mapping[str, tn.Accumulator]") -> "tn.Accumulator":
-    first, *rest = sums
-    # `merge` replaces the sums of the copy, and leaves those of the original alone.
-    total = copy.copy(sums[first])
-    for name in rest:
-        columns = sums[name].about
-        if columns != total.about:
-            raise InputError(
-                "", f"{name} is about other columns ({columns}) than {first} ({total.about})"
-            )
-        try:
-            total.merge(sums[name])
-        except InputError as reason:
-            raise reason.within(f"{name} does not add to {first}") from reason
-    return total
 
 
 def own_bins(total: "tn.Accumulator") -> "BinRule":
@@ -494,3 +440,15 @@ def file_names(files: Collection[str]) -> str:
     if len(names) > 6:
         names[6:] = ["…"]
     return ", ".join(names)
+
+
+def sums_sentence(total: "tn.Accumulator", files: Collection[str]) -> str:
+    """The files and their columns, as a note below a table describes them."""
+    about = total.about
+    columns = f"labels {about.get('label')!r}, scores {about.get('prob')!r}"
+    return f"{file_names(files)}: {total.n:,} rows; {columns}."
+
+
+def sums_entry(total: "tn.Accumulator", files: Iterable[str]) -> dict[str, Any]:
+    """The files and their columns, as JSON describes them."""
+    return {"sources": list(files), **total.about, "by": total.by}

@@ -3,13 +3,11 @@
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -21,13 +19,15 @@ from trueness._text.strings import json_ready
 from trueness.cli._printing import note, reword_messages, warning, wording, write
 from trueness.cli._watch_events import kind_stated, read_statements, states_of
 from trueness.errors import InputError
-from trueness.sources._request import STATEMENT_OPTIONS
+from trueness.sources._request import EVERY, STATEMENT_OPTIONS
+
+if TYPE_CHECKING:
+    from trueness.sources._files import Unit
 
 _SETTINGS = ("alpha", "rate", "name")
 _SHOWN_CHANGES = 12  # looks that a replay lists
 _FAR = 0.3
 """Further from ½, the usual event rate matters to the watch."""
-EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
 
 
 @opt.command("watch")
@@ -117,6 +117,8 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     if options["status"] or not (files or options["reset"] or options["replay"]):
         _show(state, files, form, options)
+    from trueness.sources._files import units_of
+
     with _alone(state):
         before = _read(state)
         watch = _opened(state, options)
@@ -126,7 +128,7 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
             note(_reset_in_words(watch))
         if options["replay"]:
             watch = _replayed(watch, files, options)
-        _count_all(watch, _units(files), options)
+        _count_all(watch, units_of(files), options)
         if before is None and not watch.history[""].position:
             raise click.UsageError(
                 "There is no state yet, and no row was counted: give a FILE with rows."
@@ -292,37 +294,19 @@ def _alone(state: str) -> Iterator[None]:
         lock.release()
 
 
-class Unit(NamedTuple):
-    """The files that are entered together: one, or those of a folder."""
-
-    name: str
-    files: tuple[str, ...]
-
-
-def _units(files: Sequence[str]) -> list[Unit]:
-    from trueness.sources._files import expand_paths, files_below
-
-    if not files:
-        return []
-    units = []
-    for name in expand_paths(files):
-        units.append(Unit(name, files_below(name) if Path(name).is_dir() else (name,)))
-    return units
-
-
-def _count_all(watch: "tn.Watch", units: Sequence[Unit], options: dict[str, Any]) -> None:
+def _count_all(watch: "tn.Watch", units: "Sequence[Unit]", options: dict[str, Any]) -> None:
     with progress_bar("Reading the files") as report:
         for i, unit in enumerate(units):
             _count(watch, unit, options)
             report(i + 1, len(units))
 
 
-def _count(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> None:
+def _count(watch: "tn.Watch", unit: "Unit", options: dict[str, Any]) -> None:
     """Enter a file or a folder.
 
     Without --time, a file that begins with one that was counted would count its rows twice.
     """
-    from trueness.sources._files import is_address
+    from trueness.sources._files import checksums, is_address
 
     name = unit.name
     digest = ""
@@ -331,7 +315,7 @@ def _count(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> None:
     if is_file and not watch.about["time"] and not options["again"]:
         counted = watch.about["files"]
         size = Path(name).stat().st_size
-        digests = _digests(
+        digests = checksums(
             name, {size, *(n_bytes for n_bytes in counted.values() if n_bytes <= size)}
         )
         # The sizes of counted files with which this one begins.
@@ -361,26 +345,15 @@ def _count(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> None:
         watch.about["files"][digest] = size
 
 
-def _digests(name: str, sizes: set[int]) -> dict[int, str]:
-    """The checksums of the first bytes of a file, for several numbers of bytes."""
-    checksums = {}
-    total = hashlib.sha256()
-    with Path(name).open("rb") as file:
-        for size in sorted(sizes):
-            while piece := file.read(min(size - file.tell(), 1 << 20)):
-                total.update(piece)
-            checksums[size] = total.hexdigest()
-    return checksums
-
-
-def _enter(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> tuple[str, ...]:
+def _enter(watch: "tn.Watch", unit: "Unit", options: dict[str, Any]) -> tuple[str, ...]:
     """Count the rows and the sums of the files of a unit, and say what was special about them."""
     from trueness.infer.watch._watch import sums_of_kind
+    from trueness.sources import _looks as looks
 
     columns = watch.about
     before = None
     if columns["time"] and options["before"] is not None:
-        before = period(options["before"], "--before", columns["every"])
+        before = looks.period(options["before"], "--before", columns["every"])
     update = partial(
         watch.update,
         time=columns["time"],
@@ -392,7 +365,7 @@ def _enter(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> tuple[str,
     rows = []
     for name in unit.files:
         if name.endswith(".tally"):
-            pieces.append(_stored_sums(name, columns))
+            pieces.append(looks.of_stored_sums(name, columns))
         else:
             rows.append(name)
     largest_cluster = options["largest_cluster"]
@@ -405,16 +378,21 @@ def _enter(watch: "tn.Watch", unit: Unit, options: dict[str, Any]) -> tuple[str,
             _require_no_sums(pieces)
             update(stated.events, by=stated.columns or None, largest_cluster=largest_cluster)
             return watch.notes
-        largest_cluster *= stated.size
-        sums = _looks_of_groups(stated.sums, columns) if stated.columns else stated.sums
+        largest_cluster *= stated.events.n // stated.events.n_input
+        sums = looks.of_events(stated.events, stated.columns, columns)
     elif rows:
-        sums = _sums_of_rows(rows, columns)
+        for option in ("label", "prob"):
+            if columns[option] is None:
+                raise click.UsageError(
+                    f"Name the columns: --label and --prob (--{option} is missing)."
+                )
+        sums = looks.of_rows(rows, columns)
     if sums is not None:
         pieces.append(sums)
     if not pieces:
         return ()
     with sums_of_kind(watch, kind_stated(columns)):
-        update(_pooled(pieces), largest_cluster=largest_cluster)
+        update(looks.pooled(pieces), largest_cluster=largest_cluster)
     return watch.notes
 
 
@@ -435,84 +413,9 @@ def _require_no_sums(pieces: Sequence[Any]) -> None:
         raise InputError("", demand, got, remedy="Give the files of rows alone.")
 
 
-def _stored_sums(name: str, columns: dict[str, Any]) -> Any:
-    """The sums of a .tally file, by the columns of the watch."""
-    from trueness._tally.group_keys import names_of
-    from trueness.sources._scan import GroupSums
-
-    sums = tn.Accumulator.load(name)
-    by = [*names_of(sums.by)] if sums.by else []
-    time = columns["time"]
-    if columns["by"] is None:  # a new state without columns
-        columns["by"] = [column for column in by if column != time]
-    if time and time not in by:
-        remedy = f"`trueness tally --by {time}` keeps the sums of each day."
-        got = f"{name} has sums of {', '.join(by) or 'all rows'}"
-        raise InputError("--time", "must be a column of the sums", got, remedy=remedy)
-    if not time and bool(columns["by"]) is not bool(by):
-        got = f"{name} has {'none' if columns['by'] else repr(sums.by)}"
-        raise InputError("--by", "must be as in the sums", got)
-    if not by:
-        return sums.total
-    groups: Any = GroupSums(by, _in_tuples(sums.groups, by))
-    if time:
-        groups = _by_period(groups, time, columns["every"])
-    return _named_by_text(groups) if columns["by"] else groups
-
-
-def _in_tuples(groups: Any, by: Sequence[str]) -> Any:
-    """The groups with a tuple as key, also of a single column."""
-    if len(by) > 1:
-        return dict(groups)
-    return {(value,): sums for value, sums in groups.items()}
-
-
-def _sums_of_rows(files: list[str], columns: dict[str, Any]) -> Any:
-    """The sums of files of rows, for each look and segment; None without a row."""
-    for option in ("label", "prob"):
-        if columns[option] is None:
-            raise click.UsageError(f"Name the columns: --label and --prob (--{option} is missing).")
-    columns["by"] = columns["by"] or []
-    time = columns["time"]
-    keys = [time, *columns["by"]] if time else columns["by"]
-    rows = {key: columns[key] for key in ("label", "prob", "pos_label", "missing")}
-    source: Any = files[0] if len(files) == 1 else files
-    if not keys:
-        sums = tn.scan(source, bins="sketch", **rows)
-        return sums if sums.n else None
-    return _looks_of_groups(tn.scan_groups(source, by=keys, bins="sketch", **rows), columns)
-
-
-def _looks_of_groups(groups: Any, columns: Mapping[str, Any]) -> Any:
-    """Sums by time and segment as those of the looks of a watch; None without a row."""
-    if columns["time"]:
-        groups = _by_period(groups, columns["time"], columns["every"])
-    if not groups:
-        return None
-    return _named_by_text(groups) if columns["by"] else groups
-
-
-def _pooled(pieces: list[Any]) -> Any:
-    """The sums of several files as one."""
-    from trueness.sources._scan import GroupSums
-
-    if not isinstance(pieces[0], GroupSums):
-        return sum(pieces[1:], pieces[0])
-    groups = chain.from_iterable(piece.items() for piece in pieces)
-    return GroupSums(pieces[0].names, _added_up(groups))
-
-
-def _added_up(groups: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    """The sums of each key."""
-    total: dict[Any, Any] = {}
-    for key, sums in groups:
-        total[key] = total[key] + sums if key in total else sums
-    return total
-
-
 def _replayed(watch: "tn.Watch", files: Sequence[str], options: dict[str, Any]) -> "tn.Watch":
     """The same watch made again from the files of a folder, and what changed, in notes."""
-    from trueness.sources._files import files_below
+    from trueness.sources._files import Unit, files_below
 
     folder = options["replay"]
     if files:
@@ -582,41 +485,6 @@ def _looks_of(watch: "tn.Watch") -> dict[Any, _Look]:
         total = float(f"{before.expected + expected:.12g}")
         looks[place] = _Look(before.rows + n, before.events + events, total)
     return looks
-
-
-def _named_by_text(groups: Any) -> Any:
-    """The groups with text as keys: one file may have numbers in a column, and the next text."""
-
-    def text(key: Any) -> Any:
-        if isinstance(key, tuple):
-            return tuple(map(text, key))
-        if key is None:
-            return None
-        return str(key)
-
-    named = {text(key): sums for key, sums in groups.items()}
-    if hasattr(groups, "names"):
-        return type(groups)(groups.names, named)
-    return named
-
-
-def _by_period(groups: Any, time: str, every: str) -> Any:
-    """The groups with a day, week or month in place of the time; sums of one period are added."""
-    looks = []
-    for key, sums in groups.items():
-        if key[0] is None:
-            raise InputError(
-                "--time", "must not be missing", f"{sums.n:,} rows have none in column {time!r}"
-            )
-        looks.append(((period(key[0], "--time", every), *key[1:]), sums))
-    return type(groups)(groups.names, _added_up(looks))
-
-
-def period(value: Any, option: str, every: str) -> str:
-    try:
-        return date.fromisoformat(str(value)[:10]).strftime(EVERY[every])
-    except ValueError:
-        raise InputError(option, "must hold dates such as 2025-01-31", f"got {value!r}") from None
 
 
 def _printed(watch: "tn.Watch", form: str) -> str:

@@ -22,31 +22,6 @@ class Stated(NamedTuple):
     columns: dict[str, Any]
     """A value for each row of the input."""
 
-    @property
-    def size(self) -> int:
-        """Events of each row."""
-        return self.events.n // self.events.n_input
-
-    @property
-    def sums(self) -> Any:
-        """The sums of all events, or of each combination of values of the columns."""
-        import trueness as tn
-        from trueness.sources._scan import GroupSums
-
-        events = self.events
-        if not self.columns:
-            return tn.sketch(events.event, events.p)
-        rows = range(events.n) if events.row is None else events.row.tolist()
-        columns = [column.tolist() for column in self.columns.values()]
-        row_keys = list(zip(*columns, strict=True))
-        places: dict[Any, list[int]] = {}
-        for place, row in enumerate(rows):
-            places.setdefault(row_keys[row], []).append(place)
-        sums = {}
-        for key, group in places.items():
-            sums[key] = tn.sketch(events.event[group], events.p[group])
-        return GroupSums(list(self.columns), sums)
-
 
 def states_of(about: Mapping[str, Any]) -> bool:
     """Whether a watch is over statements other than the probability of a label."""

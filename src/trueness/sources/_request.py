@@ -32,6 +32,8 @@ STATEMENT_OPTIONS = (
     "horizon",
 )
 """The options of intervals, quantiles and risks by a horizon."""
+EVERY = {"day": "%Y-%m-%d", "week": "%G-W%V", "month": "%Y-%m"}
+"""How dates are taken together, and the names of these periods."""
 _NEED_ALL_ROWS = (
     "by",
     "cluster",
@@ -127,7 +129,7 @@ class Request:
             return kinds[0]
         return None if self.outcome is None else "interval"
 
-    def typed(self, *names: str) -> dict[str, object]:
+    def typed(self, *names: str) -> dict[str, str]:
         """Some of the options as they are typed, without those at their defaults."""
         values = {}
         for name in names:
