@@ -27,7 +27,7 @@ from trueness.cli._printing import (
     wording,
 )
 from trueness.cli._reading import ask_each, judged, open_data, read, read_rows, warn_of_dropped
-from trueness.cli._tally import OWN_BINS, each, file_names, own_bins, read_total
+from trueness.cli._tally import OWN_BINS, each, file_names, own_bins, read_total, sums_entry
 from trueness.sources._request import Group, Request
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ def measure(request: Request, target: Target, **options: Any) -> None:
 
     Exit code 0: measured. 2: the options or the data are wrong, and a message explains it.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.cli._measurements import Options, measure_all, measure_stream
+    from trueness._assess.measured import Options
+    from trueness.cli._measurements import measure_all, measure_stream
     from trueness.cli._measures_table import results_output
 
     level = options["level"]
@@ -191,7 +192,8 @@ def measure_of_sums(files: tuple[str, ...], target: Target, **options: Any) -> N
       trueness measure monday.tally tuesday.tally
       trueness measure day-*.tally --each --format csv -o days.csv
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.cli._measurements import Options, measure_sums
+    from trueness._assess.measured import Options
+    from trueness.cli._measurements import measure_sums
     from trueness.cli._measures_table import compare_files, files_output, results_output
 
     rule = opt.bin_rule(options["bins"])  # before the files are read
@@ -218,7 +220,7 @@ def _panel_of_sums(
     with reword_messages(wording()) as warned:
         panel = tn.panel(total.total, level=level, seed=0)
     warning(*warned)
-    data = {"data": {"sources": names, **total.about, "by": total.by}, "level": level}
+    data = {"data": sums_entry(total, names), "level": level}
     source = f"{file_names(names)}: labels {total.about.get('label')!r}."
     panels = [(Group(), str(total.about.get("prob")), panel)]
     _deliver(panels, target, data, source, tripod=tripod)

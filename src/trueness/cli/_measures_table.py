@@ -12,22 +12,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import trueness as tn
+from trueness._assess.measured import CERTAIN, Measured, Options, Quantity
 from trueness._progress import progress_bar
 from trueness._text.numbers import bin_name, common_decimals, level_percent, ratio, span, total
 from trueness._text.strings import display_width, grouped, shorten, visible
 from trueness._text.table import Cell, Column, Table, written
-from trueness.cli._measurements import (
-    CERTAIN,
-    Measurements,
-    ModelMeasures,
-    Options,
-    Quantity,
-    group_name,
-    measure_sums,
-)
+from trueness.cli._measurements import Measurements, group_name, measure_sums, numbers_of
 from trueness.cli._printing import (
     Output,
     group_columns,
+    in_words,
     interval_cell,
     join_names,
     limits_notes,
@@ -73,7 +67,7 @@ _NAMES = {"n": "rows", "ece": "ECE", "ece_floor": "noise floor", "observed_expec
 Results: TypeAlias = Sequence[tuple[Group, Measurements]]
 
 
-def _written(quantity: Quantity, models: Iterable[ModelMeasures]) -> Callable[[float], Cell]:
+def _written(quantity: Quantity, models: Iterable[Measured]) -> Callable[[float], Cell]:
     """How a value is written, with decimals that suit the values of all models."""
     values = [model.values.get(quantity.key, math.nan) for model in models]
     decimals = common_decimals(values) if quantity.unit == "fraction" else 4
@@ -123,7 +117,7 @@ def shown_quantities(result: Measurements) -> list[Quantity]:
 
 
 def _measure_rows(
-    quantity: Quantity, models: Sequence[ModelMeasures], title: str, beside: bool
+    quantity: Quantity, models: Sequence[Measured], title: str, beside: bool
 ) -> Iterator[dict[str, Any]]:
     """The row of a measure, and the rows below it."""
     key = quantity.key
@@ -173,7 +167,7 @@ def _notes(results: Sequence[Measurements], shown: Sequence[Quantity]) -> list[s
         for result in results:
             for model in result.models:
                 if quantity.key in model.reasons:
-                    reasons.append((model.reasons[quantity.key], quantity.name))
+                    reasons.append((in_words(model.reasons[quantity.key]), quantity.name))
     notes = [*first.notes, f"Bins: {bins}.", *limits_notes(estimates, clustered=first.clustered)]
     for reason, names in grouped(reasons).items():
         notes.append(f"{join_names(names)}: {reason}")
@@ -217,7 +211,7 @@ def groups_table(results: Results) -> Table:
     return Table(columns, rows, _notes([result for _, result in results], shown))
 
 
-def _named(group: Group, model: ModelMeasures) -> dict[str, Any]:
+def _named(group: Group, model: Measured) -> dict[str, Any]:
     entry = group.entry()
     if entry:
         entry["group"] = group_name(entry["group"])
@@ -271,16 +265,16 @@ def results_output(results: Results) -> Output:
         data["level"] = first.level
     data |= _entries(results)
     if results[-1][0].by is not None:
-        numbers = first.models[0].numbers(first.quantities)
+        numbers = numbers_of(first.models[0], first.quantities)
         rows = []
         for group, result in results:
             for model in result.models:
-                rows.append({**_named(group, model), **model.numbers(result.quantities)})
+                rows.append({**_named(group, model), **numbers_of(model, result.quantities)})
         csv = _every_digit(("by", "group", "model", *numbers), rows)
         return Output(groups_table(results), data, csv=csv)
     if first.options.tables:
         return _output_with_bins(first, data)
-    by_model = {model.name: model.numbers(shown_quantities(first)) for model in first.models}
+    by_model = {model.name: numbers_of(model, shown_quantities(first)) for model in first.models}
     heading = "measure"
     while heading in by_model:  # a model may be called so
         heading += "_"
@@ -323,8 +317,8 @@ def _entries(results: Results) -> dict[str, Any]:
     return {"groups": entries}
 
 
-def _entry(model: ModelMeasures, result: Measurements) -> dict[str, Any]:
-    values = model.numbers(result.quantities)
+def _entry(model: Measured, result: Measurements) -> dict[str, Any]:
+    values = numbers_of(model, result.quantities)
     entry: dict[str, Any] = {
         "name": model.name,
         "columns": list(model.columns),
@@ -337,7 +331,8 @@ def _entry(model: ModelMeasures, result: Measurements) -> dict[str, Any]:
         methods = {key: estimate.method for key, estimate in model.estimates.items()}
         entry["methods"] = {key: method for key, method in methods.items() if method}
     if model.estimates or model.reasons:
-        entry["notes"] = {**notes, **model.reasons}
+        reasons = {key: in_words(reason) for key, reason in model.reasons.items()}
+        entry["notes"] = {**notes, **reasons}
     if model.tables:
         entry["bin_tables"] = {kind: table.to_dict() for kind, table in model.tables.items()}
     return entry
@@ -394,7 +389,7 @@ def compare_files(
     of_files = [*measures, ("all", whole or measure_sums(total, names, quick))]
     for (name, results), test, is_changed in zip(of_files, tests, changed, strict=True):
         for group, result in results:
-            numbers = result.models[0].numbers(result.quantities)
+            numbers = numbers_of(result.models[0], result.quantities)
             row = {"file": name, "group": group_name(group.value), **numbers}
             if group.by is None:
                 row |= {key: test[_COLUMNS[key]] for key in tested} | {"changed": is_changed}
@@ -435,7 +430,7 @@ def files_output(files: Files, results: Results) -> Output:
 
     first = results[0][1]
     by = results[-1][0].by
-    shown = first.models[0].numbers(shown_quantities(first))
+    shown = numbers_of(first.models[0], shown_quantities(first))
     names = {}
     for key in _SHOWN:
         names[key] = "interval" if key.endswith("_interval") else key.replace("_", " ")

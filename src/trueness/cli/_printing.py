@@ -410,6 +410,11 @@ def with_limits(key: str, estimate: "Estimate | None") -> dict[str, float]:
     return {f"{key}_{end}": getattr(estimate, end, math.nan) for end in LIMITS}
 
 
+def in_words(reason: InputError) -> str:
+    """An error of the library as a sentence of the command line."""
+    return reason.render(wording())
+
+
 def interval_cell(low: float, high: float, kind: Kind) -> Cell:
     """An interval in a table; a dash if there is none."""
     unknown = math.isnan(low) and math.isnan(high)
