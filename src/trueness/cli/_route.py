@@ -1,6 +1,6 @@
 """``trueness route``: which answers a cheap model may give instead of a strong one."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,14 +17,12 @@ from trueness.cli._printing import (
     wording,
 )
 from trueness.cli._reading import names_of, open_source, paired_rows
-from trueness.errors import InputError, Place
-from trueness.sources._columns import as_fractions
-from trueness.sources._request import Request
+from trueness.errors import InputError
+from trueness.sources._request import Model, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from trueness.results import Route
+    from trueness.sources._data_set import DataSet
 
 _CONFIDENCE = (
     "Column of the cheap model's confidence, or of a router's score. For logs: where confidences "
@@ -89,12 +87,23 @@ def route(request: Request, target: Target, **options: Any) -> None:
     if uses_logs(table):
         rows = _of_logs(request, named)
     else:
-        rows = _of_table(table, {**named, "confidence": request.confidence})
-    with reword_messages(rows.words) as warned:
+        rows = _of_table(table, **named, confidence=request.confidence)
+    cheap, strong = rows.by_model()
+    names = _columns(rows)
+    words = wording(
+        {
+            "cheap_correct": f"column {names['cheap']!r}",
+            "strong_correct": f"column {names['strong']!r}",
+            "confidence": f"column {names['confidence']!r}",
+        },
+        rows.place,
+        options={"loss": "--loss", "cost": "--cost", "by": "--by"},
+    )
+    with reword_messages(words) as warned:
         result = tn.route(
-            rows.cheap,
-            rows.confidence,
-            rows.strong,
+            cheap.y_true,
+            cheap.y_prob,
+            strong.y_true,
             by=rows.by or None,
             cluster=rows.cluster,
             missing=request.missing,
@@ -106,56 +115,31 @@ def route(request: Request, target: Target, **options: Any) -> None:
         raise click.exceptions.Exit(1)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The columns of both models, and how messages name them."""
+def _of_table(
+    request: Request, cheap: str | None, strong: str | None, confidence: str | None
+) -> "DataSet":
+    """The three columns of one table: the strong model has no scores."""
+    from trueness.sources._data_set import DataSet, require_rows
 
-    cheap: Any
-    confidence: Any
-    strong: Any
-    by: dict[str, Any]
-    cluster: Any
-    words: Any
-    about: dict[str, Any]
-
-
-def _words(columns: "Mapping[str, str]", place: "Callable[[Place], str]") -> Any:
-    arguments = {
-        "cheap_correct": f"column {columns['cheap']!r}",
-        "strong_correct": f"column {columns['strong']!r}",
-        "confidence": f"column {columns['confidence']!r}",
-    }
-    return wording(arguments, place, options={"loss": "--loss", "cost": "--cost", "by": "--by"})
-
-
-def _of_table(request: Request, columns: dict[str, Any]) -> _Rows:
-    """The three columns of one table."""
-    from trueness.sources._data_set import require_rows
-
-    for name, column in columns.items():
+    columns = {"--cheap": cheap, "--strong": strong, "--confidence": confidence}
+    for option, column in columns.items():
         if column is None:
-            raise click.UsageError(f"--{name} must name a column, unless the files are two logs.")
-    groups = tuple(dict.fromkeys((*request.by, *filter(None, [request.cluster]))))
+            raise click.UsageError(f"{option} must name a column, unless the files are two logs.")
     with open_source(request) as source:
         names = names_of(source)
-        for name, column in columns.items():
-            names.check(f"--{name}", column)
-        names.check("--by or --cluster", *groups)
-        read = source.read((columns["cheap"], columns["strong"]), (columns["confidence"],), groups)
-        confidence = as_fractions(read.numbers[columns["confidence"]], request.percent)
-        require_rows(source.name, len(confidence))
-        return _Rows(
-            cheap=read.labels[columns["cheap"]],
-            confidence=confidence,
-            strong=read.labels[columns["strong"]],
-            by={name: read.groups[name] for name in request.by},
-            cluster=None if request.cluster is None else read.groups[request.cluster],
-            words=_words(columns, lambda place: source.place(place.row)),
-            about={"source": source.name, **columns, "by": list(request.by)},
+        for option, column in columns.items():
+            names.check(option, column)
+        names.check("--by or --cluster", *request.by, request.cluster)
+        models = (
+            Model(str(cheap), (str(confidence),), label=cheap),
+            Model(str(strong), (), label=strong),
         )
+        rows = DataSet(replace(request, label=cheap), source, models).read()
+    require_rows(rows.source, len(rows))
+    return rows
 
 
-def _of_logs(request: Request, named: dict[str, Any]) -> _Rows:
+def _of_logs(request: Request, named: dict[str, Any]) -> "DataSet":
     """Two logs, paired by question: the first is that of the cheap model."""
     for name, column in named.items():
         if column is not None:
@@ -164,21 +148,16 @@ def _of_logs(request: Request, named: dict[str, Any]) -> _Rows:
     if len(rows.models) != 2:
         demand = "must be the logs of two models, the cheap one first"
         raise InputError("FILE", demand, f"got {', '.join(model.name for model in rows.models)}")
+    return rows
+
+
+def _columns(rows: "DataSet") -> dict[str, str]:
+    """What the three columns are called."""
     cheap, strong = rows.models
-    (confidence,) = cheap.columns
-    columns = {"cheap": cheap.name, "strong": strong.name, "confidence": confidence}
-    return _Rows(
-        cheap=rows.columns.labels[str(cheap.label)],
-        confidence=rows.columns.numbers[confidence],
-        strong=rows.columns.labels[str(strong.label)],
-        by=rows.by,
-        cluster=rows.cluster,
-        words=_words(columns, lambda place: rows.origin.place(place.row)),
-        about={"source": rows.source, **columns, "by": list(rows.request.by)},
-    )
+    return {"cheap": cheap.name, "strong": strong.name, "confidence": cheap.columns[0]}
 
 
-def _output(result: "Route", rows: _Rows) -> Output:
+def _output(result: "Route", rows: "DataSet") -> Output:
     routes = [("all rows", result), *result.segments.items()]
     columns = [
         Column("what", "quantity"),
@@ -193,12 +172,14 @@ def _output(result: "Route", rows: _Rows) -> Output:
             estimate = getattr(route, key)
             limits = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
             lines.append({"segment": name, "what": key, **limits})
-    named = ", ".join(f"{name} {rows.about[name]!r}" for name in ("cheap", "confidence", "strong"))
+    names = _columns(rows)
+    named = ", ".join(f"{name} {names[name]!r}" for name in ("cheap", "confidence", "strong"))
     notes = [
-        f"Data: {rows.about['source']}, {named}.",
+        f"Data: {rows.source}, {named}.",
         "difference: accuracy of the mix less that of the strong model; random: the same, if as "
         "many rows were routed at random.",
         *str(result).splitlines(),
         *filter(None, [result.note]),
     ]
-    return Output(Table(columns, lines, notes), {"data": rows.about, "route": result.to_dict()})
+    data = {"source": rows.source, **names, "by": list(rows.request.by)}
+    return Output(Table(columns, lines, notes), {"data": data, "route": result.to_dict()})

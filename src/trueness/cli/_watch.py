@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from trueness.sources._files import Unit
 
 _SETTINGS = ("alpha", "rate", "name")
-_SHOWN_CHANGES = 12  # looks that a replay lists
 _FAR = 0.3
 """Further from ½, the usual event rate matters to the watch."""
 
@@ -415,6 +414,7 @@ def _require_no_sums(pieces: Sequence[Any]) -> None:
 
 def _replayed(watch: "tn.Watch", files: Sequence[str], options: dict[str, Any]) -> "tn.Watch":
     """The same watch made again from the files of a folder, and what changed, in notes."""
+    from trueness.infer.watch._changes import changes
     from trueness.sources._files import Unit, files_below
 
     folder = options["replay"]
@@ -438,53 +438,8 @@ def _replayed(watch: "tn.Watch", files: Sequence[str], options: dict[str, Any]) 
     else:
         units = [Unit(name, (name,)) for name in names]
     _count_all(again, units, {**options, "late": "refuse", "again": False})
-    note(*_changes(watch, again))
+    note(*changes(watch, again))
     return again
-
-
-def _changes(watch: "tn.Watch", again: "tn.Watch") -> list[str]:
-    """What a replay changed, in sentences."""
-    before = _looks_of(watch)
-    after = _looks_of(again)
-    sentences = []
-    for place in dict.fromkeys([*before, *after]):
-        old = before.get(place)
-        new = after.get(place)
-        if old != new:
-            sentences.append(f"{place} had {_look_in_words(old)} and has {_look_in_words(new)}.")
-    shown = sentences[:_SHOWN_CHANGES]
-    if len(sentences) > len(shown):
-        shown.append(f"{len(sentences) - len(shown)} more looks differ.")
-    state = {True: "an alarm", False: "no alarm"}
-    if watch.alarm is not again.alarm:
-        shown.append(f"There was {state[watch.alarm]}; now there is {state[again.alarm]}.")
-    if not shown:
-        return ["The replay gives the same looks."]
-    return shown
-
-
-class _Look(NamedTuple):
-    rows: int = 0
-    events: float = 0.0
-    expected: float = 0.0
-
-
-def _look_in_words(look: _Look | None) -> str:
-    if look is None:
-        return "none"
-    return f"{look.rows:,} rows with {look.events:g} events"
-
-
-def _looks_of(watch: "tn.Watch") -> dict[Any, _Look]:
-    """Rows, events and expected events of each position, to twelve digits."""
-    history = watch.history[""]
-    looks: dict[Any, _Look] = {}
-    columns = (history.n.tolist(), history.observed.tolist(), history.expected.tolist())
-    for place, n, events, expected in zip(history.position, *columns, strict=True):
-        before = looks.get(place, _Look())
-        total = float(f"{before.expected + expected:.12g}")
-        looks[place] = _Look(before.rows + n, before.events + events, total)
-    return looks
 
 
 def _printed(watch: "tn.Watch", form: str) -> str:
