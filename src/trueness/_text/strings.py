@@ -6,11 +6,13 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from trueness.errors import visible as visible
 from trueness.errors import visible_json as visible_json
-from trueness.typing import Json
+
+if TYPE_CHECKING:
+    from trueness.typing import Json  # with NumPy, which help does not need
 
 Value = TypeVar("Value")
 _LONG_NAME = 60
@@ -128,7 +130,7 @@ def align(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
     return "\n".join(aligned)
 
 
-def json_ready(value: object) -> Json:
+def json_ready(value: object) -> "Json":
     """Plain values for JSON: records and arrays as dicts and lists, nan and infinity as None.
 
     >>> json_ready({4: (math.inf, math.nan, 1.5), "a": ValueError("no")})
