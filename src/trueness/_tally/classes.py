@@ -18,9 +18,8 @@ from trueness._tally.multiclass import (
     two_columns_in_words,
     with_probabilities,
 )
-from trueness._tally.problem import Problem
+from trueness._tally.problem import Problem, Rows
 from trueness._tally.row_sums import cells_of_rows
-from trueness._tally.rows import Rows
 from trueness._tally.rows_or_sums import binned_of, tally_of
 from trueness._tally.rules import BinRule
 from trueness._tally.tally import Binned, Tally

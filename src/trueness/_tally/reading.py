@@ -20,9 +20,8 @@ from trueness._tally.models import (
     weights_in_words,
 )
 from trueness._tally.multiclass import TOP_OF_TWO_COLUMNS, parts_of, top_of
-from trueness._tally.problem import Problem
+from trueness._tally.problem import Problem, Rows
 from trueness._tally.row_sums import count_rows, events_of_rows
-from trueness._tally.rows import Rows
 from trueness._tally.sketch import Sketch
 from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Binned, Tally
