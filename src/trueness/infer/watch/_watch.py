@@ -404,8 +404,7 @@ class Watch:
             first = arrivals.new[0]
             return [(first.position, read(pooled([first.data, *late]))), *entries[1:]]
         assert self.position is not None  # rows are late only after a look
-        piece = arrivals.late[0].piece if len(late) == 1 else read(pooled(late))
-        return [(self.position, piece)]
+        return [(self.position, read(pooled(late)))]
 
     def _checked_names(self, pieces: Sequence[Piece]) -> dict[str, list[bool]]:
         """Refuse looks whose segments do not go with the earlier ones; the types of all names."""
