@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import chdtri, expit, fdtri, ndtr, stdtr
@@ -32,8 +32,8 @@ from trueness.typing import ArrayLike, Floats, Ints, RowOptions
 
 CurveBandKind: TypeAlias = Literal["pointwise", "simultaneous"]
 _BANDS = ("pointwise", "simultaneous")
-# Wilson's limits are 0 and 1 for a larger squared number of standard errors.
-_MOST_SPREAD = 1e12
+# Wilson's limits are 0 and 1 for a larger squared number of standard errors per row.
+_MOST_SQUARED = 1e12
 
 
 def flexible_band(
@@ -66,7 +66,10 @@ def flexible_band(
 
 
 def checked_places(at: ArrayLike) -> Floats:
-    """Scores, or an error."""
+    """The scores at which a band is wanted, as an array; one score becomes an array of one.
+
+    Anything but numbers in [0, 1] is refused.
+    """
     try:
         places = np.atleast_1d(np.asarray(at, dtype=np.float64))
     except (TypeError, ValueError, OverflowError):
@@ -89,33 +92,40 @@ def band_of_cells(
     at: Floats | None = None,
     rows: ClusteredRows | None = None,
 ) -> CurveBand:
-    """The band of one binary problem; `rows` are the same rows in clusters."""
+    """The band around a flexible curve of one binary problem, at scores `at`.
+
+    By default it is at the places of a curve. `rows` are the same rows in clusters. Where the
+    estimates have no covariance, as without a curve, the band is nan.
+    """
     fit = fit_curve(cells, curve, knots)
     used = fit.cells if fit.cells.size else cells
     grid = curve_places(used)
     places = grid if at is None else at
-    law = _law(fit, rows)
-    if law is None:
-        nan = np.full(places.size, np.nan)
-        return CurveBand(places, nan, nan, level, curve, 0, band, fit.at(places))
-    root, freedom = law
-    path = _design(fit, grid) @ root
-    width = critical_value(path, level, freedom, simultaneous=band == "simultaneous")
-    design = _design(fit, places)
     y = fit.at(places)
-    error = np.sqrt(((design @ root) ** 2).sum(axis=1))
+    nan = np.full(places.size, np.nan)
+    law = _law(fit, rows)
+    result = CurveBand(
+        x=places, low=nan, high=nan, level=level, method=curve, resamples=0, band=band, y=y
+    )
+    if law is None:
+        return result
+    path = _design(fit, grid) @ law.root
+    width = critical_value(path, level, law.freedom, simultaneous=band == "simultaneous")
+    design = _design(fit, places)
+    reach = width * np.sqrt(((design @ law.root) ** 2).sum(axis=1))
     if isinstance(fit, SplineCurve):
         assert fit.fit is not None
-        eta = design @ fit.fit.coefficients
-        low = expit(eta - width * error)
-        high = expit(eta + width * error)
-    else:
-        low, high = _limits(_inside(y, fit.cells), error, width)
-    return CurveBand(places, low, high, level, curve, 0, band, y)
+        log_odds = design @ fit.fit.coefficients
+        return replace(result, low=expit(log_odds - reach), high=expit(log_odds + reach))
+    low, high = _limits(_inside(y, fit.cells), reach)
+    return replace(result, low=low, high=high)
 
 
 def _design(fit: SplineCurve | LoessCurve, score: Floats) -> Floats:
-    """The curve, or its log-odds, is this matrix times the estimates."""
+    """The matrix that, times the estimates, is the curve (or its log-odds) at these scores.
+
+    Loess has the curve itself; a spline has its log-odds, and nan at scores of 0 and 1.
+    """
     if isinstance(fit, LoessCurve):
         assert fit.smoother is not None
         return fit.smoother.design(score)
@@ -126,10 +136,19 @@ def _design(fit: SplineCurve | LoessCurve, score: Floats) -> Floats:
     return design
 
 
-def _law(fit: SplineCurve | LoessCurve, rows: ClusteredRows | None) -> tuple[Floats, float] | None:
-    """A square root of the covariance of the estimates, and its degrees of freedom.
+class _Law(NamedTuple):
+    """The distribution of the estimates."""
 
-    None if there is none.
+    root: Floats
+    """A square root of their covariance."""
+    freedom: float
+    """The degrees of freedom of Student's t; infinite for the normal distribution."""
+
+
+def _law(fit: SplineCurve | LoessCurve, rows: ClusteredRows | None) -> _Law | None:
+    """The distribution of the estimates of a curve; `rows` are the rows in clusters, if they are.
+
+    None without a curve, and with a single cluster.
     """
     if not fit.cells.size or (isinstance(fit, SplineCurve) and fit.fit is None):
         return None
@@ -142,14 +161,15 @@ def _law(fit: SplineCurve | LoessCurve, rows: ClusteredRows | None) -> tuple[Flo
     if freedom <= 0:
         return None
     if isinstance(fit, SplineCurve):
-        return _spline_root(fit, rows), freedom
-    return _loess_root(fit, rows), freedom
+        return _Law(_spline_root(fit, rows), freedom)
+    return _Law(_loess_root(fit, rows), freedom)
 
 
 def _spline_root(curve: SplineCurve, rows: ClusteredRows | None) -> Floats:
-    """A square root of the covariance of the coefficients.
+    """A square root of the covariance of the coefficients of a spline.
 
-    Of the inverse information, or of the sandwich.
+    That of the inverse information or, with clusters and with weights that do not count rows, of
+    the sandwich.
     """
     fit = curve.fit
     cells = curve.cells
@@ -182,7 +202,8 @@ def _loess_root(curve: LoessCurve, rows: ClusteredRows | None) -> Floats:
     assert smoother is not None
     if rows is None:
         q = _inside(curve.at(cells.score), cells)
-        return _root(smoother.operator.T * np.sqrt(cells.square_sums[0] * q * (1 - q))[:, None])
+        deviation = np.sqrt(cells.square_sums[0] * q * (1 - q))
+        return _root(smoother.operator.T * deviation[:, None])
     # The cell of a row, or the nearest of pooled ones.
     cell = np.searchsorted((cells.score[1:] + cells.score[:-1]) / 2, rows.p, side="right")
     residual = np.asarray(rows.top.y, np.float64) - curve.at(cells.score)[cell]
@@ -191,17 +212,21 @@ def _loess_root(curve: LoessCurve, rows: ClusteredRows | None) -> Floats:
 
 
 def _root(terms: Floats) -> Floats:
-    """A square root of the covariance of a sum of independent terms.
+    """A square root of the covariance of the sum of independent terms, which are in rows.
 
-    Roots of the eigenvalues of the covariance would be noise where they are below 1e-8 of the
-    largest root.
+    It is triangular. Roots of the eigenvalues of the covariance would be noise where they are below
+    1e-8 of the largest root.
     """
     triangle: Any = np.linalg.qr(terms, mode="r")
     return np.asarray(triangle.T)
 
 
 def _cluster_terms(terms: Floats, rows: ClusteredRows, kept: Ints) -> Floats:
-    """The sums of the terms of rows `kept` in each cluster, which are independent."""
+    """The sum over each cluster of the terms of its rows.
+
+    `kept` are the places of the rows that have terms, in rows of `terms`. With k clusters the sums
+    are larger by √(k/(k − 1)), as the sandwich of few clusters is too small.
+    """
     if rows.weight is not None:
         terms = terms * rows.weight[kept][:, None]
     codes = np.unique(rows.cluster[kept], return_inverse=True)[1]
@@ -210,10 +235,12 @@ def _cluster_terms(terms: Floats, rows: ClusteredRows, kept: Ints) -> Floats:
 
 
 def critical_value(path: Floats, level: float, freedom: float, *, simultaneous: bool) -> float:
-    """The multiple of the standard error for each row of `path` by itself.
+    """The multiple of the standard error that a band of this level reaches on either side.
 
-    If `simultaneous`, that for the largest |t| along all of them. The rows have standard errors as
-    lengths and correlations as cosines; see :func:`curve_band`.
+    It is the quantile of the normal distribution or of Student's t or, if `simultaneous`, of the
+    largest |t| along a curve: the formula of Sun and Loader in :func:`trueness.curve_band`, or
+    Scheffé's if that is smaller. The rows of `path` stand for places of the curve: their lengths
+    are the standard errors there, and the cosines between them the correlations.
     """
     normal = math.isinf(freedom)
     pointwise = t_quantile(level, freedom)
@@ -223,7 +250,8 @@ def critical_value(path: Floats, level: float, freedom: float, *, simultaneous: 
     steps = np.linalg.norm(np.diff(unit, axis=0), axis=1)
     length = float(2 * np.arcsin(np.minimum(steps / 2, 1)).sum())
 
-    def excess(c: float) -> float:
+    def miss(c: float) -> float:
+        """The probability that |t| exceeds c somewhere, less that which is allowed."""
         if normal:
             beyond = math.exp(-c * c / 2)
             tail = 2 * float(ndtr(-c))
@@ -233,31 +261,33 @@ def critical_value(path: Floats, level: float, freedom: float, *, simultaneous: 
         return length / math.pi * beyond + tail - (1 - level)
 
     upper = 2 * pointwise
-    while excess(upper) > 0:
+    while miss(upper) > 0:
         upper *= 2
     k = np.linalg.matrix_rank(path, tol=1e-9 * np.linalg.norm(path, 2))
     scheffe = math.sqrt(chdtri(k, 1 - level) if normal else k * fdtri(k, freedom, level))
-    if not excess(pointwise) > 0:
+    if not miss(pointwise) > 0:
         return min(pointwise, scheffe)
-    return min(bracketed_root(excess, pointwise, upper), scheffe)
+    return min(bracketed_root(miss, pointwise, upper), scheffe)
 
 
 def _inside(y: Floats, cells: Cells) -> Floats:
-    """Heights moved inside (0, 1), by half a row among all rows."""
+    """The heights `y` of a curve moved inside (0, 1), by half a row among all rows of the cells."""
     end = 0.5 / (float(cells.count.sum()) + 1)
     return np.clip(y, end, 1 - end)
 
 
-def _limits(y: Floats, error: Floats, width: float) -> tuple[Floats, Floats]:
-    """The wider of y ± a multiple of its standard error and of Wilson's limits.
+def _limits(y: Floats, reach: Floats) -> tuple[Floats, Floats]:
+    """The lower and upper limits of the heights `y`, within [0, 1].
 
-    Wilson's are those of as many rows as have the same standard error.
+    They are the wider of y ± `reach`, a multiple of the standard error, and of Wilson's limits for
+    as many rows as have the same standard error.
     """
-    # One row may outweigh all others, which leaves Student's t no freedom.
+    # The squared multiple over the number of rows. One row may outweigh all others, which leaves
+    # Student's t no freedom.
     with np.errstate(over="ignore"):
-        spread = np.minimum((width * error) ** 2 / (y * (1 - y)), _MOST_SPREAD)
-    middle = y + spread / 2
-    half = np.sqrt(spread * y * (1 - y) + spread**2 / 4)
-    low = np.minimum(y - width * error, (middle - half) / (1 + spread))
-    high = np.maximum(y + width * error, (middle + half) / (1 + spread))
+        squared = np.minimum(reach**2 / (y * (1 - y)), _MOST_SQUARED)
+    middle = y + squared / 2
+    half = np.sqrt(squared * y * (1 - y) + squared**2 / 4)
+    low = np.minimum(y - reach, (middle - half) / (1 + squared))
+    high = np.maximum(y + reach, (middle + half) / (1 + squared))
     return np.maximum(low, 0), np.minimum(high, 1)

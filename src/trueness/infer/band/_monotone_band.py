@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betainccinv, betaincinv
@@ -17,8 +17,9 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.results import MonotoneBand
-from trueness.typing import ArrayLike, Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Bools, Floats, Ints, RowOptions
 
+# More groups would narrow the band little and cost more: see the notes of `curve_band`.
 _MOST_GROUPS = 1000
 _ASSUMPTIONS = (
     "Assumes independent rows and an event probability that never falls as the score rises."
@@ -40,9 +41,9 @@ def monotone_band(
 
 
 def band_runs(evidence: Evidence) -> "BandRuns":
-    """Everything about the band but its level.
+    """Everything about the monotone band of these rows but its level.
 
-    Rows must be independent, and their weights count rows.
+    Refused are several scores per row, clusters, and weights that do not count rows.
     """
     evidence.require_one("the monotone band of a matrix")
     if evidence.dependent or evidence.weight_type == "importance":
@@ -53,6 +54,22 @@ def band_runs(evidence: Evidence) -> "BandRuns":
         demand = "must be whole numbers for the monotone band, which counts rows"
         raise InputError("sample_weight", demand)
     return BandRuns(evidence.cells)
+
+
+class _Pair(NamedTuple):
+    """Two numbers for each group of rows."""
+
+    first: Floats
+    """For the rows of its first score."""
+    others: Floats
+    """For its other rows; without meaning if it has only one score."""
+
+
+class _Ends(NamedTuple):
+    """The band at the edges of the groups, one more than there are groups."""
+
+    low: Floats
+    high: Floats
 
 
 class BandRuns:
@@ -92,9 +109,9 @@ class BandRuns:
         hits = np.add.reduceat(events, first)
         # Shares of all rows: those with the first score of a group, and those with any other.
         first_size = weight[first]
-        self._share = (
-            np.where(self._several, first_size, size) / self.n,
-            np.where(self._several, size - first_size, 0) / self.n,
+        self._share = _Pair(
+            first=np.where(self._several, first_size, size) / self.n,
+            others=np.where(self._several, size - first_size, 0) / self.n,
         )
         self._begin, self._end = _dyadic_runs(first.size)
         self.runs = int(self._begin.size)
@@ -103,12 +120,12 @@ class BandRuns:
         self._rows = (rows_before[self._end] - rows_before[self._begin]).astype(np.float64)
         self._events = (hits_before[self._end] - hits_before[self._begin]).astype(np.float64)
 
-    def _ends(self, alpha: float) -> tuple[Floats, Floats]:
-        """The band at the edges of the groups, highest ends first.
+    def _ends(self, alpha: float) -> _Ends:
+        """The band of level 1 − alpha at the edges of the groups.
 
-        The smallest upper limit of all runs that begin with this group or a later one, 1 after the
-        last; the largest lower limit of all runs that end before this group or an earlier one, 0
-        before the first.
+        Its upper end before a group is the smallest upper limit of all runs that begin with this
+        group or a later one, and 1 after the last. Its lower end is the largest lower limit of all
+        runs that end before this group or an earlier one, and 0 before the first.
         """
         n = self._rows
         k = self._events
@@ -119,34 +136,38 @@ class BandRuns:
         low = np.zeros(self._number + 1)
         np.minimum.at(high, self._begin, upper)
         np.maximum.at(low, self._end, lower)
-        return np.minimum.accumulate(high[::-1])[::-1], np.maximum.accumulate(low)
+        return _Ends(np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1])
 
-    def _distances(self, high: Floats, low: Floats) -> tuple[Floats, Floats]:
-        """The largest distance of score and band.
+    def _low_of_first(self, low: Floats) -> Floats:
+        """The lower end at the first score of each group.
 
-        For the first score of each group, and for its other scores.
+        A group of several scores may rise within, so that the end before it counts.
         """
-        low_of_first = np.where(self._several, low[:-1], low[1:])
-        of_first = np.maximum(high[:-1] - self._first, self._first - low_of_first)
+        return np.where(self._several, low[:-1], low[1:])
+
+    def _distances(self, ends: _Ends) -> _Pair:
+        """The largest distance of score and band in each group."""
+        low, high = ends
+        of_first = np.maximum(high[:-1] - self._first, self._first - self._low_of_first(low))
         below = np.maximum(self._last_but_one - low[:-1], self._last - low[1:])
-        return of_first, np.maximum(high[1:] - self._second, below)
+        return _Pair(of_first, np.maximum(high[1:] - self._second, below))
 
     def share_within(self, eps: float, alpha: float) -> float:
         """The share of rows that the band at level 1 − alpha shows to be right within `eps`."""
-        first_distance, other_distance = self._distances(*self._ends(alpha))
-        first_share, other_share = self._share
-        first = float(first_share[first_distance <= eps].sum())
-        return first + float(other_share[other_distance <= eps].sum())
+        distance = self._distances(self._ends(alpha))
+        first = float(self._share.first[distance.first <= eps].sum())
+        return first + float(self._share.others[distance.others <= eps].sum())
 
     def band(self, level: float) -> MonotoneBand:
-        """The band at a level."""
-        high, low = self._ends(1 - level)
+        """The band at a level, with one or two entries for each group of scores."""
+        ends = self._ends(1 - level)
+        low, high = ends
         several = self._several
         return MonotoneBand(
             score=_interleaved(self._first, self._last, several),
-            low=_interleaved(np.where(several, low[:-1], low[1:]), low[1:], several),
+            low=_interleaved(self._low_of_first(low), low[1:], several),
             high=_interleaved(high[:-1], high[1:], several),
-            distance=_interleaved(*self._distances(high, low), several),
+            distance=_interleaved(*self._distances(ends), several),
             share=_interleaved(*self._share, several),
             level=level,
             n=self.n,
@@ -156,14 +177,17 @@ class BandRuns:
 
 
 def _dyadic_runs(groups: int) -> tuple[Ints, Ints]:
-    """First group, and last group plus 1, of all runs of 1, 2, 4, … groups."""
+    """The first group of each run of 1, 2, 4, … neighbouring groups, and the one after its last.
+
+    `groups` is the number of groups.
+    """
     sizes = [2**power for power in range(groups.bit_length())]
     begins = [np.arange(groups - size + 1) for size in sizes]
     ends = [begin + size for begin, size in zip(begins, sizes, strict=True)]
     return np.concatenate(begins), np.concatenate(ends)
 
 
-def _interleaved(first: Floats, last: Floats, several: Any) -> Floats:
-    """One entry for the first score of each group, and another for the last of several."""
+def _interleaved(first: Floats, last: Floats, several: Bools) -> Floats:
+    """One number for the first score of each group, and another for the last if it has several."""
     kept = np.column_stack([np.ones(several.size, dtype=bool), several]).ravel()
     return np.asarray(np.column_stack([first, last]).ravel()[kept])

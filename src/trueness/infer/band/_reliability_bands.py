@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri
@@ -34,22 +34,32 @@ from trueness.typing import ArrayLike, Floats, Ints, Numbers, RowOptions
 Band: TypeAlias = Literal["pointwise", "simultaneous", "consistency", "simultaneous-consistency"]
 _BANDS = ("pointwise", "simultaneous", "consistency", "simultaneous-consistency")
 
-_Curves: TypeAlias = tuple[Floats, Ints, Floats]
-"""The scores at which curves are compared, their numbers among all places, and the height of each
-curve there."""
 _Ends: TypeAlias = tuple[Floats, Floats]
-# For curves without bins: distinct scores that are too many, and how many of those at either end
-# are not pooled; places at which isotonic curves are compared, and how many are neighbours at
-# either end; places for ranks.
+"""Of bins: the lower ends, and the upper ones."""
+# For curves without bins: more distinct scores than this are pooled, all but those at either end.
 _MANY = 4096
 _END = 512
+# Isotonic curves are compared at this many places, so many of which are neighbours at either end.
 _PLACES = 1024
 _FIRST = 128
+# Curves are ranked at this many places.
 _RANKED = 256
-_MOST_CURVES = 100_000  # all are kept, and ranked
+# All curves are kept, and ranked.
+_MOST_CURVES = 100_000
 # The number of curves that a simultaneous band leaves out is at least this: fewer would make its
 # ends erratic.
 _LEAST_OMITTED = 10
+
+
+class _Curves(NamedTuple):
+    """Curves of the observed labels, first, and of drawn ones."""
+
+    x: Floats
+    """The scores at which they are compared."""
+    place: Ints
+    """The numbers of these scores among all places."""
+    height: Floats
+    """Of each curve at each score, of shape (curves, scores)."""
 
 
 def reliability_bands(
@@ -71,14 +81,12 @@ def reliability_bands(
     levels = [level] * len(binned.parts)
     if band.startswith("simultaneous"):
         levels = _levels(binned, level)
-    parts = zip(binned.parts, levels, strict=True)
-    if tally is None:
-        ends = [clopper_pearson(*effective_counts(part), part_level) for part, part_level in parts]
-    else:
-        ends = [
-            _around_scores(cells, rule, part, part_level)
-            for cells, (part, part_level) in zip(tally.parts, parts, strict=True)
-        ]
+    ends = []
+    for i, part in enumerate(binned.parts):
+        if tally is None:
+            ends.append(clopper_pearson(*effective_counts(part), levels[i]))
+        else:
+            ends.append(_around_scores(tally.parts[i], rule, part, levels[i]))
     return Bands(
         **bin_columns(binned, ends),
         level=level,
@@ -89,7 +97,7 @@ def reliability_bands(
 
 
 def _levels(binned: Binned, level: float) -> list[float]:
-    """The level of each bin, part by part, that gives the joint level."""
+    """The level of each bin of each part, such that all bins together have this level."""
     filled = [max(1, int((part.count > 0).sum())) for part in binned.parts]
     if binned.kind in EACH_ROW:
         return [(1 - (1 - level) / len(filled)) ** (1 / b) for b in filled]
@@ -108,16 +116,17 @@ def _method(band: Band, *, exact: bool) -> str:
 
 
 def _around_scores(cells: Cells, rule: BinRule, bins: Bins, level: float) -> _Ends:
-    """The consistency band of bins; nan without rows."""
+    """The ends of the consistency band of the bins of a rule; nan if there are no rows at all."""
     if not cells.size:
         return np.full(bins.size, np.nan), np.full(bins.size, np.nan)
     return consistency_ends(cells, rule.group(cells).start, level)
 
 
 def consistency_ends(cells: Cells, start: Ints, level: float) -> _Ends:
-    """The range of the rate of each run of cells, if the scores are the true probabilities.
+    """The range of the event rate of each run of cells, if the scores are the true probabilities.
 
-    Runs lie between consecutive starts; an empty one has nan.
+    Runs lie between consecutive numbers of `start`; an empty one has nan. All lower ends come
+    first, then all upper ones.
     """
     low = np.full(start.size - 1, np.nan)
     high = np.full(start.size - 1, np.nan)
@@ -127,7 +136,11 @@ def consistency_ends(cells: Cells, start: Ints, level: float) -> _Ends:
 
 
 def _consistency_of_bin(cells: Cells, rows: slice, level: float) -> tuple[float, float]:
-    """The range of the rate of one run of cells."""
+    """The range of the event rate of some cells that holds it with this probability.
+
+    The scores are taken to be the true probabilities. The law of the events is exact or, with
+    weights that do not count rows, normal.
+    """
     p = cells.score[rows]
     w = cells.weight[rows]
     total = w.sum()
@@ -176,26 +189,31 @@ def consistency_of_curve(
             demand = f"must be smaller for a simultaneous band: {limit}"
             raise InputError("level", demand, f"got {level!r}")
     draw = _isotonic_curves if method == "isotonic" else _smooth_curves
-    x, number, curves = draw(cells, bandwidth, resamples, seed)
+    curves = draw(cells, bandwidth, resamples, seed)
     if band == "simultaneous-consistency":
-        kept = curves[_inner_curves(curves, level, seed)]
+        kept = curves.height[_inner_curves(curves.height, level, seed)]
         low = kept.min(axis=0)
         high = kept.max(axis=0)
     else:
         tails = [(1 - level) / 2, (1 + level) / 2]
-        low, high = np.quantile(curves[1:], tails, axis=0, method="median_unbiased")
+        low, high = np.quantile(curves.height[1:], tails, axis=0, method="median_unbiased")
     # Between places that are not neighbours an increasing curve is at least as high as at the last
     # and at most as high as at the next, and the band is drawn with straight lines.
-    skipped = np.diff(number) > 1
+    skipped = np.diff(curves.place) > 1
     low[1:] = np.where(skipped, low[:-1], low[1:])
     high[:-1] = np.where(skipped, high[1:], high[:-1])
     return CurveBand(
-        x=x, low=low, high=high, level=level, method=method, resamples=resamples, band=band
+        x=curves.x, low=low, high=high, level=level, method=method, resamples=resamples, band=band
     )
 
 
 def _inner_curves(curves: Floats, level: float, seed: int) -> Ints:
-    """All but the most extreme of exchangeable curves, at most 1 − level of them."""
+    """The numbers of all curves but the most extreme ones, of which there are at most 1 − level.
+
+    `curves` are heights of shape (curves, scores). A curve is the more extreme, the smaller its
+    rank at any score, counted from the nearer end; among equals the second smallest rank decides,
+    and so on, and at last chance.
+    """
     compared = curves[:, :: -(-curves.shape[1] // _RANKED)]
     ordered = np.sort(compared, axis=0)
     ranks = np.empty(compared.shape, dtype=np.int32)
@@ -214,7 +232,7 @@ def _inner_curves(curves: Floats, level: float, seed: int) -> Ints:
 
 
 def _events(cells: Cells, resamples: int, seed: int) -> Iterable[Numbers]:
-    """The events of the cells, then sets of events drawn from the scores."""
+    """The events of the cells, then as many sets of events drawn from the scores as `resamples`."""
     yield cells.events
     p = cells.score
     rng = stream(seed, "labels")
@@ -231,7 +249,7 @@ def _events(cells: Cells, resamples: int, seed: int) -> Iterable[Numbers]:
 
 
 def _isotonic_curves(cells: Cells, _: float, resamples: int, seed: int) -> _Curves:
-    """Isotonic regressions of all sets of labels."""
+    """The isotonic regressions of the observed and of all drawn labels."""
     if cells.size > _MANY:  # blocks are short at the ends only
         cells = pool_runs(cells, _spread_places(cells.size, _MANY, _END))
     place = np.arange(cells.size)
@@ -243,11 +261,14 @@ def _isotonic_curves(cells: Cells, _: float, resamples: int, seed: int) -> _Curv
         start = Isotonic().group(labelled).start
         rate = np.add.reduceat(drawn, start[:-1]) / np.add.reduceat(cells.weight, start[:-1])
         curves[i] = rate[np.searchsorted(start, place, side="right") - 1]
-    return cells.score[place], place, curves
+    return _Curves(cells.score[place], place, curves)
 
 
 def _spread_places(size: int, count: int, ends: int) -> Ints:
-    """About `count` of `size` places, evenly spread but for all of the first and last `ends`."""
+    """About `count` of the numbers below `size`: the first and last `ends`, and some between.
+
+    Those between are evenly spread.
+    """
     middle = np.linspace(ends, size - ends, count - 2 * ends).astype(np.int64)
     return np.unique(np.r_[:ends, middle, size - ends : size])
 
@@ -264,4 +285,4 @@ def _smooth_curves(cells: Cells, bandwidth: float, resamples: int, seed: int) ->
     for row, drawn in zip(events, _events(cells, resamples, seed), strict=True):
         row[:] = drawn
     curves = np.clip((events @ share.T) / (share @ cells.weight), 0, 1)
-    return means.scores()[near], np.arange(near.sum()), curves
+    return _Curves(means.scores()[near], np.arange(near.sum()), curves)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from trueness._input.arguments import checked_fraction, checked_whole, is_number
-from trueness._input.segment_columns import crossing
+from trueness._input.segment_columns import SegmentColumn, crossing
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import cluster_codes, cluster_column
 from trueness._tally.events import Events, clusters_of
@@ -99,7 +99,7 @@ def read_look(
 
 
 class _Names(NamedTuple):
-    """The names of the segments of a look, as in :class:`Piece`."""
+    """The segments of a look, as in :class:`Piece`: names, types, columns, and values of these."""
 
     names: tuple[str, ...] = ()
     is_text: tuple[tuple[bool, ...], ...] = ()
@@ -110,7 +110,11 @@ class _Names(NamedTuple):
 def _read_groups(
     data: Mapping[Any, Any], share: float, eps: float | None, keys: tuple[str, ...]
 ) -> Piece:
-    """Read the sums of each segment; a label counts as `share`."""
+    """Read a dict of the sums of each segment; `keys` names the columns of its keys.
+
+    A label counts as `share`, one over the size of the largest cluster. If that is 1, but the sums
+    know of larger clusters, it counts as one over the size of these. Empty dicts are refused.
+    """
     if not data:
         raise InputError(
             "y_true", "must hold the sums of at least one segment", "the dict is empty"
@@ -144,7 +148,11 @@ def _read_rows(
     eps: float | None,
     keys: tuple[str, ...],
 ) -> Piece:
-    """Read rows, perhaps with columns that name segments."""
+    """Read rows, perhaps with columns `by` that name segments and the `cluster` of each row.
+
+    `keys` are the names of these columns if they have none. Weights must count rows, but those of
+    events.
+    """
     beside = None if isinstance(data, Events) else INDEPENDENT
     evidence = read_rows(data, y_prob, rows, kind="confidence", cluster=beside)
     evidence.require_one("a watch")
@@ -157,22 +165,7 @@ def _read_rows(
     code = np.zeros(y.size, dtype=np.int64)
     named = _Names(keys=keys)
     if by is not None:
-        columns = evidence.columns(by, data, whole="names")
-        for column in columns:
-            if column.note:
-                raise InputError(
-                    "by",
-                    "must hold names or whole numbers",
-                    f"{column.name!r} has fractions",
-                    remedy="Cut them yourself, at the same places at every look.",
-                )
-        crossed = crossing(columns) if len(columns) > 1 else columns[0]
-        code = crossed.code
-        column_names = tuple(column.name for column in columns)
-        if column_names != ("by",):  # the name of an array without a name
-            keys = column_names
-        parts = crossed.parts or tuple((name,) for name in crossed.values)
-        named = _Names(crossed.values, crossed.is_text, keys, parts if keys else ())
+        code, named = _segments(evidence.columns(by, data, whole="names"), keys)
     heaviest = 1.0
     size = w
     if isinstance(data, Events) and data.kind == "horizon" and data.weight is not None:
@@ -190,8 +183,33 @@ def _read_rows(
     return _piece(np.stack([p, w, w * y]), code, named, eps, shares, False)
 
 
+def _segments(columns: tuple[SegmentColumn, ...], keys: tuple[str, ...]) -> tuple[Ints, _Names]:
+    """The segment of each row, and the segments: the combinations of the values of the columns.
+
+    `keys` are the names of the columns if these have none. Columns of fractions are refused.
+    """
+    for column in columns:
+        if column.note:
+            raise InputError(
+                "by",
+                "must hold names or whole numbers",
+                f"{column.name!r} has fractions",
+                remedy="Cut them yourself, at the same places at every look.",
+            )
+    crossed = crossing(columns) if len(columns) > 1 else columns[0]
+    column_names = tuple(column.name for column in columns)
+    if column_names != ("by",):  # the name of an array without a name
+        keys = column_names
+    parts = crossed.parts or tuple((name,) for name in crossed.values)
+    return crossed.code, _Names(crossed.values, crossed.is_text, keys, parts if keys else ())
+
+
 def _with_digest(piece: Piece, cells: Floats, code: Any) -> Piece:
-    """Describe the content of a look: the sums of each score in each segment, in one order."""
+    """The piece with a digest of its content and the number of its scores.
+
+    The content is the sums of each score in each segment. `cells` has the rows of score, weight and
+    events, and `code` their segments; neither their order nor that of segments matters.
+    """
     present = cells[1] > 0
     score, weight, events = cells[:, present]
     order_of_names = np.argsort(np.array(piece.names or ("",), dtype=object))
@@ -221,9 +239,11 @@ def _piece(
     shares: _Shares,
     binned: bool,
 ) -> Piece:
-    """Scores, weights and events become entries.
+    """The look whose `cells` are rows of score, weight and events, and `code` their segments.
 
-    A label in a cluster counts as its share: the first for all rows, the second in a segment.
+    `named` are these segments. With `eps`, scores are moved into [eps, 1 − eps]. A label counts as
+    its share, below 1 in a cluster: the first of `shares` is that for all rows, the second that in
+    a segment. `binned` says that scores are means of bins.
     """
     names = named.names
     if "" in names or len(set(names)) < len(names):
@@ -256,13 +276,13 @@ def _piece(
 
 
 def _counts(score: Floats, weight: Floats, events: Floats, code: Ints, size: int) -> Floats:
-    """Rows, events and Σp of each code."""
+    """Rows, events and Σp of each code below `size`, of shape (size, 3)."""
     sums = (weight, events, weight * score)
     return np.stack([np.bincount(code, values, size) for values in sums], axis=1)
 
 
 def _share(cluster: Ints, w: Floats) -> Floats:
-    """One over the rows of its cluster, for each row."""
+    """For each row, one over the sum of the weights `w` of its cluster, which is at least 1."""
     code = np.unique(cluster, return_inverse=True)[1]
     return 1 / np.maximum(np.bincount(code, w), 1)[code]
 
@@ -273,7 +293,10 @@ def _largest(sums: Any) -> int:
 
 
 def _cells(sums: Any) -> Floats:
-    """Scores, weights and events of sums, with the rows of a bin at their mean score."""
+    """Scores, weights and events of the cells of sums, in rows; a bin is at its mean score.
+
+    Anything but sums of one problem whose weights count rows is refused.
+    """
     if not isinstance(sums, Tally | Binned | Sketch):
         remedy = "`tn.tally(y_true, y_prob)` makes sums of rows."
         raise InputError(
@@ -299,7 +322,7 @@ def keys_beside(groups: Any, time: str) -> tuple[str, ...]:
 
 
 def pooled(looks: list[Any]) -> Any:
-    """The sums of several looks as those of one; sums of one segment are added."""
+    """The sums of several looks as those of one: sums, or dicts of sums by segment, are added."""
     if not isinstance(looks[0], Mapping):
         return sum(looks[1:], looks[0])
     total: dict[Any, Any] = {}
@@ -317,7 +340,11 @@ def _add(groups: dict[Any, Any], key: Any, sums: Any) -> None:
 
 
 def by_time(groups: Any, time: str, before: Any, after: Any) -> list[tuple[Any, Any]]:
-    """The groups of each position, in order."""
+    """The sums of each position, or dicts of these by the other keys, in order of the positions.
+
+    `groups` are those of :func:`trueness.sources.scan_groups`, and `time` is the key that has the
+    position. Left out are positions from `before` on and those up to `after`.
+    """
     names = getattr(groups, "names", None)
     if not isinstance(groups, Mapping) or names is None:
         got = f"got {type(groups).__name__}"
@@ -352,7 +379,7 @@ def checked_eps(eps: Any) -> float:
 
 
 def checked_position(position: Any, last: Position | None) -> Position:
-    """The position of a look, which comes after the last one."""
+    """The position of a look, which must come after the last one; without one, the next number."""
     if position is None:
         if last is not None and not isinstance(last, int):
             raise InputError(

@@ -241,6 +241,7 @@ class ModelWatch:
 
     @property
     def _log_evidence(self) -> Floats:
+        """The logarithm of the evidence that each model is better."""
         return np.asarray(np.logaddexp.reduce(self._logs, axis=1) - math.log(_STAKES.size))
 
     @property

@@ -17,34 +17,38 @@ _STEP = 0.05
 _END = 60
 """The candidates of the shift: multiples of a step, up to this many of them on either side."""
 _BLOCK = 2**16
+"""Numbers of log-ratios that are computed at a time, so that they stay in the processor's cache."""
 _MANY = 2**12
 _FINE = 128
+"""With more entries than the first, scores whose log-odds lie in a cell of 1/128 are taken at their
+mean: E stays valid."""
 _FAR = 800
-"""With more entries, scores whose log-odds lie in a cell of 1/128 are taken at their mean: E stays
-valid. 0 and 1 have cells of their own, further away than all others."""
+"""The log-odds at which 0 and 1 have cells of their own: further away than those of any float."""
 
 
 class Look(NamedTuple):
-    """Entries of one score each: rows, or sums of rows that are taken at one score.
-
-    `code` is their stream.
-    """
+    """Entries of one score each: rows, or sums of rows that are taken at one score."""
 
     score: Floats
     weight: Floats
     """The number of labels; a share of it for rows in clusters."""
     events: Floats
+    """The same of labels that are events."""
     code: Ints
+    """The stream of each entry: its segment, or 0 for all rows."""
 
     def refuted(self, streams: int) -> Ints:
-        """Labels of each stream that contradict a score of exactly 0 or 1."""
+        """How many labels of each of the streams contradict a score of exactly 0 or 1."""
         at_one = np.where(self.score == 1, self.weight - self.events, 0.0)
         wrong = np.where(self.score == 0, self.events, at_one)
         return np.ceil(np.bincount(self.code, wrong, streams)).astype(np.int64)
 
     @property
     def pooled(self) -> "Look":
-        """Many entries of one stream as few: those of near log-odds together, at their mean."""
+        """The entries of one stream, or fewer if they are more than 4,096.
+
+        Those of near log-odds are then one entry, at their mean score.
+        """
         if self.score.size <= _MANY:
             return self
         log_odds = np.clip(logits(self.score), -_FAR, _FAR)
@@ -57,11 +61,12 @@ class Look(NamedTuple):
         return Look(total[filled] / weight[filled], weight[filled], events[filled], code)
 
     def log_ratios(self, shift: Floats, slope: Floats, streams: int) -> Floats:
-        r"""Σ y·log(q/p) + (1 − y)·log((1 − q)/(1 − p)) of each stream, for each alternative.
+        r"""The log-likelihood of each alternative relative to the scores, in each stream.
 
-        With x = logit p and z = d + s·x that is Σ n·(log(1 + eˣ) − log(1 + eᶻ)) + Σ e·(z − x) for n
-        labels and e events at one score. Scores of 0 and 1 stay where they are under every
-        alternative: their ratio is 1.
+        That is Σ y·log(q/p) + (1 − y)·log((1 − q)/(1 − p)), of shape (streams, alternatives). Here
+        q has the log-odds z = `shift` + `slope`·x, where x = logit p. For n labels at one score, e
+        of them events, it is n·(log(1 + eˣ) − log(1 + eᶻ)) + e·(z − x). Scores of 0 and 1 stay
+        where they are under every alternative: their ratio is 1.
         """
         ratios = np.zeros((streams, shift.size))
         inside = np.flatnonzero((self.score > 0) & (self.score < 1))
@@ -106,13 +111,16 @@ class Streams:
     )
 
     def __init__(self, alternatives: int, streams: int) -> None:
+        """Begin this number of streams."""
         shape = streams, alternatives
         self.log_evidence = np.zeros(streams)
+        """log E, the evidence of each stream."""
         self.mass = np.full(shape, -REFUTED)
         """log M by alternative."""
         self.best = np.zeros(shape)
         """The largest sum of log-ratios from some look on: that look is the likeliest onset."""
         self.onset = np.zeros(shape, dtype=np.int64)
+        """The number of that look."""
         self.looks = np.zeros(streams, dtype=np.int64)
         """Looks that had rows."""
         self.refuted = np.zeros(streams, dtype=np.int64)
@@ -126,7 +134,12 @@ class Streams:
             setattr(self, name, np.concatenate([getattr(self, name), more]))
 
     def step(self, present: Ints, ratios: Floats, refuted: Ints, look: int) -> None:
-        """Enter one look of the streams that have rows in it."""
+        """Enter the look of this number, of the streams that have rows in it.
+
+        `present` are these streams, `ratios` the log-ratios of their alternatives, of shape
+        (streams, alternatives), and `refuted` the labels that contradict a score of 0 or 1: from
+        the first of these on the evidence is infinite.
+        """
         self.looks[present] += 1
         self.refuted[present] += refuted
         t = self.looks[present][:, np.newaxis].astype(np.float64)
@@ -145,9 +158,10 @@ class Streams:
 
 
 def listed(weighted: Floats, alpha: float) -> Ints:
-    """The streams that the e-BH procedure names.
+    """The streams that the e-BH procedure names, the clearest first; none, perhaps.
 
-    They are the k largest of log(weight × E), all at least −log(kα).
+    `weighted` is log(weight × E) of each stream. For the largest k for which the k-th largest of
+    these is at least −log(kα), the k largest are named.
 
     R. Wang, A. Ramdas, False discovery rate control with e-values, Journal of the Royal Statistical
     Society B 84 (2022), 822-852.
@@ -159,6 +173,14 @@ def listed(weighted: Floats, alpha: float) -> Ints:
     return order[:0]
 
 
+class ShiftLimits(NamedTuple):
+    """The likeliest shift of the log-odds, and the limits of a confidence sequence."""
+
+    value: float
+    low: float
+    high: float
+
+
 class ShiftSequence(Streams):
     """Which constant shifts of the log-odds are possible: each candidate has its own e-process."""
 
@@ -167,11 +189,15 @@ class ShiftSequence(Streams):
     def __init__(self) -> None:
         super().__init__(len(SHIFTS), 2 * _END + 1)
         self.alive = np.ones(2 * _END + 1, dtype=bool)
+        """Whether a candidate was never refuted."""
         self.likelihood = np.zeros(2 * _END + 1)
         """The log-likelihood of every candidate relative to no shift."""
 
     def enter(self, look: Look, alpha: float) -> None:
-        """Enter one look of all rows."""
+        """Enter one look of all rows.
+
+        A candidate whose evidence reaches 1/alpha is refuted for ever.
+        """
         # Distances from a candidate, the first of which is the candidate itself, in steps.
         away = np.rint(np.array([0, *SHIFTS]) / _STEP).astype(np.int64)
         reach = np.arange(away.min() - _END, away.max() + _END + 1)
@@ -186,29 +212,32 @@ class ShiftSequence(Streams):
         self.alive &= self.log_evidence < -math.log(alpha)
 
     @property
-    def limits(self) -> tuple[float, float, float]:
-        """The likeliest shift and the ends of the sequence.
+    def limits(self) -> ShiftLimits:
+        """The likeliest shift, and the limits of the shifts that were not refuted.
 
-        Infinite where the candidates end, nan if none is left.
+        Without a look the shift is nan and the limits are infinite. They are infinite, too, where
+        the candidates end. If all were refuted, they are nan or, if the likeliest was at an end,
+        lie beyond it.
         """
+        if not self.looks[0]:
+            return ShiftLimits(math.nan, -math.inf, math.inf)
         best = int(np.argmax(self.likelihood)) - _END
         left = np.flatnonzero(self.alive) - _END
-        if not self.looks[0]:
-            return math.nan, -math.inf, math.inf
-        value = math.copysign(math.inf, best) if abs(best) == _END else best * _STEP
-        if not left.size and abs(best) < _END:
-            return value, math.nan, math.nan
+        is_at_end = abs(best) == _END
+        value = math.copysign(math.inf, best) if is_at_end else best * _STEP
         if left.size:
             # One step further: the end lies between the last candidate that is left and the first
             # that is not.
-            return value, _candidate(int(left[0]) - 1), _candidate(int(left[-1]) + 1)
+            return ShiftLimits(value, _candidate(int(left[0]) - 1), _candidate(int(left[-1]) + 1))
+        if not is_at_end:
+            return ShiftLimits(value, math.nan, math.nan)
         if best > 0:
-            return value, _candidate(best), math.inf
-        return value, -math.inf, _candidate(best)
+            return ShiftLimits(value, _candidate(best), math.inf)
+        return ShiftLimits(value, -math.inf, _candidate(best))
 
 
 def _candidate(place: int) -> float:
-    """A multiple of the step; infinite beyond the last candidate."""
+    """The shift of the candidate at this place from 0; infinite beyond the last candidate."""
     if abs(place) > _END:
         return math.copysign(math.inf, place)
     return float(place) * _STEP

@@ -426,7 +426,7 @@ class Watch:
         return types
 
     def _enter(self, place: Position, piece: Piece) -> None:
-        """Count a look that was checked."""
+        """Count a look, which was checked, at its position."""
         stream_of = self._streams_of(piece)
         streams = self._streams
         streams.sums[stream_of] += piece.counts
@@ -466,7 +466,10 @@ class Watch:
         return np.array([0, *(stream[name] for name in piece.names)])
 
     def _keep_history(self, piece: Piece, log_evidence: Floats) -> None:
-        """Remember the last look of all rows, and of segments whose evidence was ever large."""
+        """Remember this look of all rows, and of segments whose evidence was ever at least 2.
+
+        `log_evidence` is that of all rows, then of each segment of the look.
+        """
         names = ("", *piece.names)
         slopes = _slope(piece.whole)
         for name, counts, log in zip(names, piece.counts.tolist(), log_evidence, strict=True):
@@ -572,7 +575,10 @@ class Watch:
         return self._error(self._clearest)[1]
 
     def _error(self, i: int) -> tuple[Position | None, str]:
-        """When the error of a stream probably began, and its direction since then, in words."""
+        """When the error of the i-th stream probably began, and its direction since, in words.
+
+        None and "" without evidence.
+        """
         streams = self._streams
         if streams.log_evidence[i] <= 0:
             return None, ""
@@ -775,24 +781,29 @@ def _learn_types(types: dict[str, list[bool]], piece: Piece) -> None:
 
 
 def _slope(look: Look) -> tuple[float | None, ...]:
-    """The slope of a look and ordinary limits of 95 %."""
-    n = look.weight
-    events = look.events
+    """The calibration slope of a look, and its lower and upper 95 % Wald limit.
+
+    A number that is not finite is None, as JSON has it; so are all with fewer than five events or
+    non-events.
+    """
     x = logits(look.score)
     inside = np.isfinite(x)
-    if min(events[inside].sum(), (n - events)[inside].sum()) < _FEW:
-        return (None, None, None)
     x = x[inside]
-    slope, intercept = recalibration_line(x, n[inside], events[inside])
+    n = look.weight[inside]
+    events = look.events[inside]
+    if min(events.sum(), (n - events).sum()) < _FEW:
+        return (None, None, None)
+    slope, intercept = recalibration_line(x, n, events)
     q = 1 / (1 + np.exp(-(intercept + slope * x)))
-    v = n[inside] * q * (1 - q)
-    spread = float(v @ (x - (v @ x) / v.sum()) ** 2)
-    half = 1.96 / math.sqrt(spread) if spread > 0 else math.nan
+    v = n * q * (1 - q)
+    information = float(v @ (x - (v @ x) / v.sum()) ** 2)
+    half = 1.96 / math.sqrt(information) if information > 0 else math.nan
     values = (slope, slope - half, slope + half)
     return tuple(value if math.isfinite(value) else None for value in values)
 
 
 def _checked_alternatives(pairs: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Pairs of a shift and a slope; at least one, and none that changes nothing."""
     try:
         alternatives = tuple((float(shift), float(slope)) for shift, slope in pairs)
     except (TypeError, ValueError, OverflowError) as reason:
@@ -811,6 +822,7 @@ def _checked_alternatives(pairs: Iterable[tuple[float, float]]) -> tuple[tuple[f
 
 
 def _checked_names(segments: Sequence[str] | None) -> tuple[str, ...]:
+    """The names of segments that are known beforehand; () for None. They must differ."""
     if segments is None:
         return ()
     try:
@@ -823,23 +835,28 @@ def _checked_names(segments: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _exp(logarithms: Floats) -> list[float]:
-    """E; at most the largest float, unless it is infinite."""
+    """The evidence of these logarithms: at most the largest float, unless it is infinite."""
     finite = np.exp(np.minimum(logarithms, 709))
     evidence: list[float] = np.where(logarithms >= REFUTED, math.inf, finite).tolist()
     return evidence
 
 
 def _text(state: dict[str, Any]) -> str:
+    """A state as JSON, in one way of writing."""
     return json.dumps(state, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
 def _checksum(state: dict[str, Any]) -> str:
+    """The checksum of a state that has none yet."""
     return hashlib.sha256(_text(state).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @contextmanager
 def sums_of_kind(watch: Watch, kind: str) -> Iterator[None]:
-    """The watch counts sums of events of this kind, which the sums do not remember."""
+    """A context in which a watch counts sums of events of this kind, which sums do not remember.
+
+    The watch has no kind afterwards if earlier looks were of another one.
+    """
     is_of_kind = watch._kind == kind or not watch._looks
     yield
     watch._kind = kind if is_of_kind else ""
