@@ -28,9 +28,10 @@ _AVERAGED = ("value", "low", "high", "floor", "floor_high")
 def mean_over_labels(
     question: Question, evidence: Evidence, level: float, seed: int, *, floor: bool
 ) -> Estimate:
-    """Each label, or class, as a binary problem, and the mean over them.
+    """The mean of a measure over the labels or classes, each a binary problem.
 
-    All limits hold together.
+    The limits are the means of those of each label, whose level is so high that all hold together.
+    The mean has none if a label has none.
     """
     problems = dict(evidence.each_class())
     count = len(problems)
@@ -176,7 +177,7 @@ def _value_and_limits(
 def _estimate(
     question: Question, evidence: Evidence, level: float, limits: Limits, floor: Floor
 ) -> Estimate:
-    """The record of a measure with its limits and floor."""
+    """The record of a measure, from its value and limits and from its noise floor."""
     measure = question.measure
     value = limits.value
     notes = [limits.note]

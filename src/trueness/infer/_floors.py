@@ -68,7 +68,10 @@ NO_FLOOR = Floor(math.nan, math.nan)
 
 
 def floor_of(draws: Floats, level: float, *, mean_only: bool = False) -> Floor:
-    """Mean and upper value of simulated values; those that are nan are left out."""
+    """Mean and upper value of simulated values; those that are nan are left out.
+
+    nan if all are, and the upper value if only the mean is known.
+    """
     defined = draws[~np.isnan(draws)]
     if not defined.size:
         return NO_FLOOR
@@ -96,9 +99,11 @@ def floor_draws(
     workers: int = 1,
     report: Callable[[int, int], None] | None = None,
 ) -> dict[str, Floats]:
-    """The values of each measure for redrawn labels; no values where none are known.
+    """The values of each measure for redrawn labels, by the keys of the questions.
 
-    Without `resamples` there are as many as the number of distinct scores allows.
+    There are `resamples` of them, by default as many as the number of distinct scores allows; none
+    where labels cannot be redrawn, or would be too many. `report` gets the draws that are done, and
+    all of them.
     """
     values: dict[str, Floats] = {}
     drawn: dict[bool, dict[str, Question]] = {}
@@ -146,9 +151,10 @@ def is_mean_only(evidence: Evidence) -> bool:
 
 
 def number_of_draws(entries: int, cells: int = 0) -> int:
-    """Sets of labels for a floor, by the numbers that each takes.
+    """How many sets of labels are drawn for a floor.
 
-    0 if all classes together have too many cells.
+    `entries` are the numbers that each set takes, and `cells` those of all classes of a matrix
+    together: with too many the answer is 0.
     """
     enough = next(draws for size_limit, draws in _DRAWS.items() if entries <= size_limit)
     affordable = min(enough, int(_MOST_CELLS / max(1, cells)))
@@ -214,7 +220,11 @@ def gap_draws(evidence: Evidence, gaps: Gaps, seed: int, resamples: int | None =
 
 
 def _gap_entries(part: Cells | Bins, rule: BinRule, evidence: Evidence) -> _GapEntries:
-    """The entries of a part: of its cells, of its rows where weights differ, or of its bins."""
+    """What is drawn for the gaps of one part, in the bins of a rule.
+
+    An entry is a cell, rows of one score and weight where weights do not count rows, or a bin. With
+    more than 4,096 cells, near ties are one entry.
+    """
     if isinstance(part, Bins):
         return _entries_of_bins(part.coarsen(rule))
     start = rule.group(part).start
@@ -236,9 +246,11 @@ def _gap_entries(part: Cells | Bins, rule: BinRule, evidence: Evidence) -> _GapE
 
 
 def _pooled_entries(cells: Cells, first: Ints, weight: Floats, *, counted: bool) -> _GapEntries:
-    """Near ties of a bin are drawn together.
+    """The entries of cells of which near ties of a bin are drawn together.
 
-    Rows of several weights are drawn as rows of equal weight that give the sum its variance.
+    `first` is the first cell of each bin, `weight` that of each bin, and `counted` says that
+    weights count rows. Rows of several weights are drawn as rows of equal weight that give the sum
+    its variance.
     """
     count = cells.weight.astype(np.int64, copy=False) if counted else cells.count
     scores = BinnedScores(
@@ -256,9 +268,10 @@ def _pooled_entries(cells: Cells, first: Ints, weight: Floats, *, counted: bool)
 
 
 def _entries_of_bins(bins: Bins) -> _GapEntries:
-    """One entry per bin, at its mean score.
+    """The entries of bins: one per bin that has rows, at its mean score.
 
-    Rows of unequal scores vary less than rows at their mean.
+    Labels of unequal scores vary less than labels at their mean. Bins that know the mean square of
+    their scores know how much less, and the entry gets a smaller weight.
     """
     cells = bins.at_means()
     rows = cells.weight.astype(np.int64) if cells.whole else cells.count
@@ -266,9 +279,10 @@ def _entries_of_bins(bins: Bins) -> _GapEntries:
     if bins.moments:
         filled = bins.weight > 0
         p = bins.score[filled]
-        w = bins.weight[filled]
-        shrink = np.clip(p - bins.sum_square[filled] / w, 0, None) / np.maximum(p * (1 - p), 1e-300)
-        scale = scale * np.sqrt(np.minimum(shrink, 1.0))
+        variance = np.clip(p - bins.sum_square[filled] / bins.weight[filled], 0, None)
+        # A bin of scores 0 or 1 alone has no variance at all.
+        share = variance / np.maximum(p * (1 - p), 1e-300)
+        scale = scale * np.sqrt(np.minimum(share, 1.0))
     first = np.asarray(Distinct().group(cells).start[:-1], np.int64)
     weight = cells.weight.astype(np.float64)
     return _GapEntries(PartEntries(cells, cells.score, rows), scale, first, weight)
@@ -351,7 +365,7 @@ def _is_defined(question: Question, tally: Tally) -> bool:
 def _in_threads(
     function: Callable[[Sequence[Tally]], Any], tallies: Iterator[Tally], workers: int
 ) -> Iterator[Any]:
-    """The results for a few tallies at a time, in order."""
+    """The results of a function of a few tallies at a time, in order, in this many threads."""
     batches = iter(lambda: list(islice(tallies, _TOGETHER)), [])
     if workers == 1:
         yield from map(function, batches)
@@ -365,10 +379,10 @@ def _in_threads(
 
 
 def _redraw(evidence: Evidence, *, pooled: bool) -> Redraw | None:
-    """How labels are redrawn.
+    """How labels are redrawn for functions of a tally.
 
-    None without distinct scores, or where rows of one score may differ in weight. `pooled` takes up
-    to 1,024 pools of neighbouring scores, for functions that do not depend on single scores.
+    `pooled` takes up to 1,024 pools of neighbouring scores, for functions that do not depend on
+    single scores. None without distinct scores, and where rows of one score may differ in weight.
     """
     tally = evidence.tally
     if tally is None or evidence.has_class_sums:
@@ -394,7 +408,7 @@ def _redraw(evidence: Evidence, *, pooled: bool) -> Redraw | None:
 
 
 def pooled_tally(tally: Tally) -> Tally:
-    """Pools of neighbouring scores; the tally itself if it has few."""
+    """The tally with at most 1,024 pools of neighbouring scores; itself if it has no more scores."""
     if max(part.size for part in tally.parts) <= _POOLS:
         return tally
     return Tally(tally.kind, tuple(pool_cells(part, _POOLS) for part in tally.parts), tally.classes)

@@ -25,6 +25,7 @@ from trueness.measure._flexible_curve import smooth_ece, smooth_ece_of_tallies
 from trueness.measure._tce import tce, tce_of_tallies
 
 TallyMeasure: TypeAlias = Callable[[Tally], float]
+# Cells of the tallies that are measured at a time, which stay in the processor's cache.
 _BATCH = 1 << 18
 _NO_LIMITS = (
     "No valid interval is known for a function of your own; `method='bootstrap'` assumes one."
@@ -80,9 +81,10 @@ class Question(NamedTuple):
 
 
 def question_of(measure: Any, options: Options, *, lenient: bool = False) -> Question:
-    """The measure in the catalogue, or a user's own function.
+    """A measure with its options: one of the catalogue, by its name or function, or a user's own.
 
-    `lenient` leaves out options that it does not take.
+    `options` that it does not take are an error or, if `lenient`, left out. A partial function has
+    its options as keywords.
     """
     if isinstance(measure, partial):
         if measure.args:
@@ -147,7 +149,7 @@ def own_question(measure: Any, options: Options | None = None) -> Question:
 
 
 def measure_value(measure: TallyMeasure, tally: Tally) -> float:
-    """The measure of a tally, which must be one number."""
+    """The measure of a tally as a float; a function that gives anything but a number is refused."""
     try:
         value = measure(tally)
     except (TypeError, AttributeError) as error:

@@ -265,7 +265,10 @@ def _chosen(
     bins: BinsLike | None,
     seed: int,
 ) -> Estimate | None:
-    """The measure of the best model, with limits that hold for all models together."""
+    """The measure of the best model, with limits that hold for all models together.
+
+    `models` are the rows of each. None if neither less nor more of the measure is better.
+    """
     if not comparison.better:
         return None
     pick = max if comparison.better == "more" else min
@@ -326,13 +329,7 @@ def compare_of(
     estimates = {}
     for name, evidence in models.items():
         with model_context(name):
-            if entry.key in _IN_CELLS:
-                estimates[name] = _squared_error(evidence, rule, root=entry.key == "l2")
-            elif entry.key in _WITH_INFLUENCES:
-                estimates[name] = _mean_loss(evidence, entry.key)
-            else:
-                function = partial(entry.function, **entry.preset)
-                estimates[name] = _own_measure(evidence, function)
+            estimates[name] = _estimate(evidence, entry, rule)
     names = list(combinations(estimates, 2))
     pairs = {}
     if method == "bootstrap":
@@ -368,7 +365,7 @@ def compare_of(
 
 
 def require_same_rows(models: Mapping[str, Evidence]) -> None:
-    """Raise unless two assessments are of the same labels, row by row."""
+    """Raise unless all models have rows, of labels of the same shape."""
     (first_name, first), *rest = (
         (name, evidence.need_rows("A comparison needs rows")) for name, evidence in models.items()
     )
@@ -388,7 +385,10 @@ def _are_events(y_true: Any, models: Any) -> bool:
 
 
 def _named_models(models: Any) -> Mapping[str, Any]:
-    """Two models or more, by name, with their scores."""
+    """The scores of two models or more, by name; from a dict, or from a frame with named columns.
+
+    Anything else, a single model, and sums in place of scores are refused.
+    """
     named: Mapping[str, Any] = models
     if not isinstance(models, Mapping):
         names = column(models, "models").names if hasattr(models, "columns") else None
@@ -454,7 +454,10 @@ def _named_entry(measure: Any) -> Measure:
 
 
 def _checked_method(method: Any, measure: Any) -> Literal["influence", "bootstrap"]:
-    """The method, chosen by the measure if it is 'auto'."""
+    """The method by which differences are judged; 'auto' is chosen by the measure.
+
+    Influences, which need no resamples, are known for three measures only.
+    """
     has_influences = isinstance(measure, str) and measure in _WITH_INFLUENCES
     if checked_word(method, "method", ("auto", "influence", "bootstrap")) == "auto":
         if has_influences:
@@ -469,7 +472,10 @@ def _checked_method(method: Any, measure: Any) -> Literal["influence", "bootstra
 
 
 def _check_resamples(resamples: int, comparisons: int, level: float) -> None:
-    """Raise if an interval would end beyond all resamples."""
+    """Raise if an interval would end beyond all resamples.
+
+    `comparisons` is the number of pairs, and `level` that of the intervals of all together.
+    """
     fewest = int(np.ceil(round(2 * comparisons / (1 - level), 6))) - 1
     if resamples < fewest:
         reason = "so that at least one resample lies beyond each end of an interval"
@@ -489,8 +495,20 @@ class _Estimate(NamedTuple):
     bins: str = ""
 
 
+def _estimate(evidence: Evidence, measure: Measure, rule: BinRule | None) -> _Estimate:
+    """A measure of one model; `rule` makes the cells of the squared error."""
+    if measure.key in _IN_CELLS:
+        return _squared_error(evidence, rule, root=measure.key == "l2")
+    if measure.key in _WITH_INFLUENCES:
+        return _mean_loss(evidence, measure.key)
+    return _own_measure(evidence, partial(measure.function, **measure.preset))
+
+
 def _squared_error(evidence: Evidence, rule: BinRule | None, *, root: bool) -> _Estimate:
-    """The debiased squared error, or its root, the l2 error."""
+    """The debiased squared error of one model in the cells of a rule, or its root, the l2 error.
+
+    By default cells are those of :func:`trueness.squared_ece`. The root has no influences.
+    """
     evidence.require_one("the squared error of a matrix")
     top = evidence.sample
     # Other weights than counts.
@@ -515,7 +533,10 @@ def _squared_error(evidence: Evidence, rule: BinRule | None, *, root: bool) -> _
 
 
 def _mean_loss(evidence: Evidence, measure: str) -> _Estimate:
-    """The Brier score or log loss, with its influence, the loss of each row."""
+    """The Brier score or log loss of one model, with its influence, the loss of each row.
+
+    A label of score 0, whose log loss is infinite, is refused.
+    """
     losses = _losses(evidence, measure)
     w = evidence.matrix.w
     cluster = evidence.cluster
@@ -566,12 +587,13 @@ def _losses(evidence: Evidence, measure: str) -> Floats:
 
 
 def _own_measure(evidence: Evidence, measure: TallyMeasure) -> _Estimate:
-    """A measure of a tally, which has no known influence."""
+    """A measure of a tally, which has no known influence; it must be finite."""
     view = "classwise" if evidence.view == "binary" else evidence.view
     tally = bootstrap.resampled_tally(evidence.matrix, view)
     cluster = evidence.cluster
 
     def resampled(count: Ints) -> float:
+        """The measure of a resample, from the number of copies of each row or cluster."""
         return measure_value(measure, tally(count if cluster is None else count[cluster]))
 
     value = resampled(np.ones(evidence.units, dtype=np.int64))
@@ -583,7 +605,11 @@ def _own_measure(evidence: Evidence, measure: TallyMeasure) -> _Estimate:
 def _by_influence(
     a: _Estimate, b: _Estimate, cluster: Ints | None, weight: Floats | None
 ) -> PairDifference:
-    """The difference judged by the influence of each row."""
+    """The difference a − b of two models, judged by the difference of the influences of each row.
+
+    Its mean has Student's t limits. The squared error is a sum over pairs of rows, whose variance
+    is larger than that of the influences says.
+    """
     difference = a.value - b.value
     d = cast(Floats, a.influence) - cast(Floats, b.influence)
     _, error, units = mean_of_rows(d, weight, cluster)
@@ -601,7 +627,7 @@ def _by_influence(
 
 
 def _by_resamples(difference: float, drawn: Floats) -> PairDifference:
-    """The difference judged by its resamples."""
+    """The difference of two models, judged by its values in resamples, `drawn`."""
     return PairDifference(
         value=difference,
         error=float(drawn.std(ddof=1)),

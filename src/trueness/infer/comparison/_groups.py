@@ -23,13 +23,14 @@ from trueness.typing import ArrayLike, Columns, Kind, Missing, RowOptions, Weigh
 
 Compared: TypeAlias = Literal["observed_expected", "slope", "l2"]
 
+# More groups have too many pairs to read.
 _MOST_GROUPS = 20
 # With fewer rows of either class, limits of a slope mean nothing.
 _FEWEST = 3
 # The levels at which sets of the l2 error are computed, as far as they exclude no difference: the
 # last of them is the p-value. Smaller ones would need too many redrawn labels.
 _ALPHAS = (0.45, 0.3, 0.2, 0.15, 0.1, 0.075, 0.05, 0.04, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001)
-# Logarithms of the smallest and the largest p-value.
+# Logarithms of the smallest and the largest p-value: the ends of a search.
 _SMALLEST = math.log(1e-12)
 _LARGEST = -1e-9
 _NAMES = {"observed_expected": "log O/E", "slope": "slope", "l2": "typical error"}
@@ -211,13 +212,18 @@ class _Group(NamedTuple):
 
     estimate: float
     error: float
+    """Its standard error; nan if it has none."""
     limits: Callable[[float], tuple[float, float]]
     """By the probability beyond both limits together."""
     note: str = ""
 
 
 def _groups(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> tuple[dict[str, Evidence], str]:
-    """The rows of each group, by name, and how numbers were cut into groups."""
+    """The rows of each group, by name, and a sentence if `by` holds numbers that were cut.
+
+    `by` is one column with the group of each row, and `rows` are the options of rows. Fewer than 2
+    groups, and more than 20, are refused.
+    """
     evidence = event_rows(y_true, y_prob, rows)
     if by is None:
         raise InputError("by", "must have a group for each row", "got None")
@@ -231,12 +237,16 @@ def _groups(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> tuple[dict[s
 
 
 def _log_ratio(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # one form for all measures
-    """The logarithm of observed/expected."""
+    """The logarithm of observed/expected events of a group; scores of only 0 are refused.
+
+    A group without events counts half an event, but in its limits.
+    """
     events = EffectiveEvents.of(group.cells)
     if events.mean_score == 0:
         raise InputError("y_prob", "must not all be 0", "no events are expected")
 
     def limits(alpha: float) -> tuple[float, float]:
+        """Exact limits; the lower one is −∞ without events."""
         ratio = events.limits(alpha / 2)
         low = math.log(ratio.low) if ratio.low > 0 else -math.inf
         return low, math.log(ratio.high)
@@ -249,7 +259,10 @@ def _log_ratio(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # one for
 
 
 def _slope(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # as above
-    """The calibration slope."""
+    """The calibration slope of a group.
+
+    Refused with fewer than 3 events or non-events, and if the scores separate them.
+    """
     line = fit_line(group.cells)
     if line.rarer < _FEWEST:
         got = f"got {line.rarer:,.6g}"
@@ -259,17 +272,19 @@ def _slope(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # as above
         raise InputError("y_true", "must not be separated by the scores", "its slope is infinite")
 
     def limits(alpha: float) -> tuple[float, float]:
+        """Wald limits."""
         return line.slope.wald(1 - alpha)
 
     return _Group(line.slope.value, line.slope.error, limits, line.left_out)
 
 
 def _typical_error(group: Evidence, seed: int) -> _Group:
-    """The l2 error."""
+    """The l2 error of a group, whose confidence sets take long."""
     estimate = interval_of(group, seed=seed).estimate
 
     @cache
     def limits(alpha: float) -> tuple[float, float]:
+        """The ends of the confidence set, which contain the estimate."""
         low, high = interval_of(group, level=1 - alpha, seed=seed).hull
         return min(low, estimate), max(high, estimate)
 
@@ -284,7 +299,12 @@ _MAKERS: Mapping[str, Callable[[Evidence, int], _Group]] = {
 
 
 def _mover(first: _Group, second: _Group, alpha: float) -> tuple[float, float]:
-    """Limits of a difference from the limits of both parts."""
+    """Limits of the difference of two groups from the limits of both.
+
+    `alpha` is the probability beyond both limits together. The distance of a limit from the
+    difference is the root of the sum of squares of the distances of the groups' limits (method of
+    variance estimates recovery).
+    """
     low_first, high_first = first.limits(alpha)
     low_second, high_second = second.limits(alpha)
     difference = first.estimate - second.estimate
@@ -294,11 +314,15 @@ def _mover(first: _Group, second: _Group, alpha: float) -> tuple[float, float]:
 
 
 def _smallest_excluded(interval: Callable[[float], tuple[float, float]]) -> float:
-    """The smallest probability of error at which limits exclude 0."""
+    """The p-value of "the difference is 0": the smallest alpha whose limits exclude 0.
+
+    `interval` has the limits of an alpha. It is 1e-12 if those limits do, and 1 if none do.
+    """
 
     def distance(log_alpha: float) -> float:
+        """How far 0 is outside the limits; negative inside."""
         low, high = interval(math.exp(log_alpha))
-        # Above 0 where 0 is outside. Infinite limits count as very far ones.
+        # Infinite limits count as very far ones.
         return max(low, -high, -1e300)
 
     if distance(_SMALLEST) > 0:
@@ -319,7 +343,11 @@ def _pair(first: _Group, second: _Group) -> PairDifference:
 
 
 def _pair_of_sets(first: _Group, second: _Group) -> PairDifference:
-    """The difference of two groups whose sets take long: at some levels only."""
+    """The difference of two groups whose sets take long.
+
+    The p-value is the smallest of some levels whose limits, and those of all larger levels, exclude
+    0.
+    """
     pvalue = 1.0
     for alpha in _ALPHAS:
         low, high = _mover(first, second, alpha)

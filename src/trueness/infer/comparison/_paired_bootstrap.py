@@ -30,10 +30,13 @@ def paired_resamples(
 ) -> Floats:
     """The measure of every model in each resample, of shape (resamples, models).
 
-    Undefined resamples are left out.
+    `models` are their measures of a resample, and `units` the number of rows or clusters, which are
+    drawn with replacement. Resamples in which a measure is not finite are left out, with a warning;
+    an error if it is finite in none.
     """
 
     def draw(stream: np.random.Generator, size: int) -> list[list[float]]:
+        """The measures of this number of resamples."""
         counts = (
             np.bincount(stream.integers(0, units, units), minlength=units) for _ in range(size)
         )
@@ -66,9 +69,9 @@ def pvalue(difference: float, drawn: Floats) -> float:
 
 
 def resampled_tally(sample: Sample, kind: Kind) -> Callable[[Ints], Tally]:
-    """The tally of a resample, from the number of copies of each row.
+    """A function from the number of copies of each row to the tally of this resample.
 
-    The scores are sorted only once.
+    `kind` is how a matrix is compared with the labels. The scores are sorted only once.
     """
     numbered = Sample(
         sample.y, sample.p, np.arange(1.0, sample.y.size + 1), sample.classes, sample.tolerance
@@ -83,7 +86,7 @@ def resampled_tally(sample: Sample, kind: Kind) -> Callable[[Ints], Tally]:
 def _resampled_cells(part: Sample) -> Callable[[Ints], Cells]:
     """A function that makes the cells of a resample from the number of copies of each row.
 
-    A part may have some of the rows only: its weights are their numbers, from 1 on.
+    A part may have some of the rows only: its weights are the numbers of its rows, from 1 on.
     """
     assert part.w is not None
     row = part.w.astype(np.int64) - 1
