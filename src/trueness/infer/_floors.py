@@ -408,7 +408,7 @@ def _redraw(evidence: Evidence, *, pooled: bool) -> Redraw | None:
 
 
 def pooled_tally(tally: Tally) -> Tally:
-    """The tally with at most 1,024 pools of neighbouring scores; itself if it has no more scores."""
+    """The tally with at most 1,024 pools of neighbouring scores; itself if it has so few scores."""
     if max(part.size for part in tally.parts) <= _POOLS:
         return tally
     return Tally(tally.kind, tuple(pool_cells(part, _POOLS) for part in tally.parts), tally.classes)

@@ -41,8 +41,10 @@ def noise_floor_of(
 ) -> NoiseFloor:
     """The noise floor of rows or sums that have been read, as :func:`noise_floor`.
 
-    Without labels (`labelled` is False) those of the evidence are placeholders, and there are no
-    warnings about them.
+    `question` is the measure, which is called `name`, and `observed` its value if that is known;
+    `draws` draws its values. Without labels (`labelled` is False) those of the evidence are
+    placeholders, and there are no warnings about them. Where labels cannot be redrawn there is an
+    error.
     """
     require_whole_floor(evidence)
     with nullcontext() if labelled else collected_warnings(OneClassWarning):
@@ -80,6 +82,7 @@ _PASS_ROWS = "Pass labels and scores; of very many rows and classes, pass `resam
 
 
 def _why_none(evidence: Evidence) -> str:
+    """Why labels cannot be redrawn, in words."""
     if evidence.tally is None:
         return "sums of bins do not"
     return "these sums do not tell the rows of one score apart, or there are too many classes"
@@ -98,7 +101,9 @@ def floor_of_draws(
 ) -> NoiseFloor:
     """The noise floor from the values of a measure for simulated labels.
 
-    `compared` is what stands for the observed value among them, by default that value itself.
+    `draws` are these values, and `observed` is that of the true labels; without it there is no
+    p-value. `compared` is what stands for the observed value among them, by default that value
+    itself.
     """
     if compared is None:
         compared = observed
@@ -139,7 +144,10 @@ def _defined(draws: Floats) -> Floats:
 
 
 def _pvalue(draws: Floats, observed: float, alternative: Alternative) -> float:
-    """The share of values at least as extreme, undefined ones included."""
+    """The Monte-Carlo p-value of an observed value among drawn ones.
+
+    Undefined draws count as at least as extreme.
+    """
     # Values that are equal up to rounding count as equal, in favour of calibration.
     slack = 1e-12 * max(1.0, abs(observed))
     undefined = np.isnan(draws)

@@ -5,7 +5,6 @@ Two forms: counts of events for many draws at once, for statistics that are arra
 (:class:`Redraw`). Scores of exactly 0 and 1 rule labels out, unless rounding has produced them.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -71,8 +70,9 @@ def monte_carlo_outcome(
 ) -> Outcome:
     """The outcome of a test by redrawn labels; large values are evidence against calibration.
 
-    `statistic` maps hits of the cells to an array of shape (draws,); `rows` and `detail` are the
-    first and the last part of the assumptions.
+    `statistic` maps the events of the cells, one array of shape (cells, draws), to values of shape
+    (draws,). By default there are 999 draws. `rows` and `detail` are the first and the last part of
+    the assumptions.
     """
     resamples = options.resamples or 999
     (observed,) = statistic([cells.events[:, np.newaxis]])
@@ -84,7 +84,10 @@ def monte_carlo_outcome(
 
 
 def _event_batches(cells: Cells, options: Options, resamples: int) -> Iterator[Hits]:
-    """Drawn events of each cell: one label per row, times its weight."""
+    """The events of each cell in `resamples` sets of drawn labels, in batches of some sets.
+
+    Where weights do not count rows, one label is drawn per row and multiplied by its weight.
+    """
     entries = options.entries
     rng = stream(options.seed, "labels")
     if cells.whole or entries is None:
@@ -97,19 +100,20 @@ def _event_batches(cells: Cells, options: Options, resamples: int) -> Iterator[H
 
 
 def with_draws(cells: Cells, options: Options, *, accurate: bool) -> Options:
-    """The options, with 999 draws if the limiting distribution is not accurate.
+    """The options of a test, with 999 draws if its limiting distribution is not accurate.
 
-    They are kept if draws were requested. Sums of rows with different weights at one score cannot
-    be drawn, and very many labels are not.
+    They stay as they are if draws were requested, or if labels would be too many or cannot be
+    drawn: that is so for sums of rows with different weights at one score.
     """
+    if options.resamples or accurate:
+        return options
     if options.entries is not None:
-        size = float(options.entries.rows.size)
+        labels = options.entries.rows.size
     elif cells.whole:
-        size = float(cells.size)
+        labels = cells.size
     else:
-        size = math.inf
-    affordable = size * 999 <= _MOST_LABELS
-    if options.resamples or accurate or not affordable:
+        return options
+    if labels * 999 > _MOST_LABELS:
         return options
     return options._replace(resamples=999)
 
@@ -122,10 +126,12 @@ def caveat(*, accurate: bool) -> str:
 
 
 def is_nearly_normal(cells: Cells, *coefficients: Floats) -> bool:
-    r"""Whether each sum of c(y − p) is close enough to normal: Lyapunov's ratio is at most 0.2.
+    r"""Whether each sum of c(y − p) over rows is close enough to normal.
 
-    In simulations of 20 to 2,000 rows, rare, confident, tied and lumpy, tests at 0.05 and 0.01 then
-    rejected at most 0.06 and 0.015 of calibrated data sets.
+    Each of the `coefficients` is one c, a number per cell. The criterion is Lyapunov's ratio, the
+    sum of the third absolute moments over the standard deviation cubed: at most 0.2. In simulations
+    of 20 to 2,000 rows, rare, confident, tied and lumpy, tests at 0.05 and 0.01 then rejected at
+    most 0.06 and 0.015 of calibrated data sets.
     """
     p = cells.score
     squares = cells.square_sums[0]
@@ -140,12 +146,12 @@ def is_nearly_normal(cells: Cells, *coefficients: Floats) -> bool:
 
 
 def of_events(statistic: Callable[[Floats], Floats]) -> Callable[[Hits], Floats]:
-    """A statistic of events, of shape (draws, cells), as one of hits."""
+    """A statistic of events of shape (draws, cells) as one of arrays of shape (cells, draws)."""
     return lambda hits: statistic(hits[0].T.astype(np.float64, order="C"))
 
 
 def monte_carlo_pvalue(observed: Any, drawn: Floats) -> Any:
-    """The Monte-Carlo p-value (1 + #{drawn ≥ observed}) / (draws + 1).
+    """The Monte-Carlo p-value (1 + #{drawn ≥ observed}) / (draws + 1), but for rounding.
 
     Under calibration the observed and the drawn statistics are exchangeable given the scores. So
     P(p-value ≤ α) ≤ α for every α and number of rows, with equality, except for ties, if α ·
@@ -153,8 +159,9 @@ def monte_carlo_pvalue(observed: Any, drawn: Floats) -> Any:
     the draws.
     """
     with np.errstate(invalid="ignore"):  # nearly impossible labels may give an infinite statistic
-        spread = np.nan_to_num(drawn.std(axis=0))
-    slack = np.where(np.isfinite(observed), _EQUAL * np.maximum(np.abs(observed), spread), 0.0)
+        deviation = np.nan_to_num(drawn.std(axis=0))
+    rounding_error = _EQUAL * np.maximum(np.abs(observed), deviation)
+    slack = np.where(np.isfinite(observed), rounding_error, 0.0)
     return (1 + (drawn >= observed - slack).sum(axis=0)) / (len(drawn) + 1)
 
 
@@ -166,9 +173,11 @@ def count_entries(cells: Cells) -> tuple[Floats, Ints]:
 def label_batches(
     z: Floats, count: Ints, resamples: int, rng: _Generator, at_most: int | None = None
 ) -> Iterator[Hits]:
-    """Drawn labels in batches of at most `at_most` draws, `resamples` draws in total.
+    """Labels drawn from scores, in batches of at most `at_most` draws, `resamples` draws in total.
 
-    The first draws depend neither on the number of draws that follow nor on the size of the
+    `z` are the scores of entries of `count` independent rows each, with a column for each class. A
+    batch is a list with an array for each column: the rows of that class, of shape (entries,
+    draws). The first draws depend neither on the number of draws that follow nor on the size of the
     batches: a test of 999 draws and a noise floor of 99 of the same scores read the same labels.
     """
     size = _labels_at_once(z, count)
@@ -180,9 +189,14 @@ def label_batches(
 def sign_batches(
     units: int, draws: int, rng: _Generator, at_most: int | None = None
 ) -> Iterator[Floats]:
-    """Random signs of units in batches of shape (units, draws), as in :func:`label_batches`."""
+    """Random signs of units, 1 or −1, in batches of shape (units, draws).
+
+    There are `draws` of them in total, in batches of at most `at_most`, and the first do not depend
+    on the number that follow, as in :func:`label_batches`.
+    """
 
     def signs(size: int) -> NDArray[np.int8]:
+        """Draws of 0 or 1, as many as `size`."""
         return rng.integers(0, 2, (units, size), dtype=np.int8)
 
     for drawn, width in _blocks(draws, _draws_at_once(units), signs):
@@ -200,14 +214,17 @@ def _blocks(draws: int, size: int, draw: Callable[[int], _Block]) -> Iterator[tu
 
 
 def _pieces(width: int, at_most: int | None) -> Iterator[tuple[int, int]]:
-    """Begin and end of stretches of at most this length."""
+    """Begin and end of the stretches of at most this length that a width is cut into."""
     step = width if at_most is None else max(1, at_most)
     for begin in range(0, width, step):
         yield begin, min(width, begin + step)
 
 
 def _draws_at_once(entries: int) -> int:
-    return min(max(_DRAWS, _BATCH // entries), max(1, _MOST // entries), _MOST_AT_ONCE)
+    """Draws in a block: numbers that stay in the cache, or 32 draws if memory allows these."""
+    in_cache = max(_DRAWS, _BATCH // entries)
+    in_memory = max(1, _MOST // entries)
+    return min(in_cache, in_memory, _MOST_AT_ONCE)
 
 
 def _labels_at_once(z: Floats, count: Ints) -> int:
@@ -219,10 +236,12 @@ def _labels_at_once(z: Floats, count: Ints) -> int:
 
 
 def draw_hits(z: Floats, count: Ints, draws: int, rng: _Generator) -> Hits:
-    """Number of rows of each entry with the class of the j-th score: k arrays of shape (m, draws).
+    """How many rows of each entry have each class, in `draws` sets of drawn labels.
 
-    `z`, of shape (m, k), are the probabilities of k classes of each entry, and `count` its
-    independent rows.
+    `z`, of shape (entries, k), are the probabilities of k classes, and `count` the independent rows
+    of each entry. The result has an array of shape (entries, draws) for each class. One class is
+    binomial; of several, each row has one at most, so that the second is drawn among the rows that
+    do not have the first, and so on.
     """
     if z.shape[1] == 1:
         return [_binomials(count, z[:, 0], draws, rng)]
@@ -230,7 +249,8 @@ def draw_hits(z: Floats, count: Ints, draws: int, rng: _Generator) -> Hits:
     if (count == 1).all():
         u = rng.random((len(z), draws))
         reached = [u < above[:, j, np.newaxis] for j in range(z.shape[1])]
-        return [reached[0], *(new & ~old for old, new in pairwise(reached))]
+        further = [new & ~old for old, new in pairwise(reached)]
+        return [reached[0], *further]
     hits = [_binomials(count, above[:, 0], draws, rng).astype(np.int64)]
     left = count[:, np.newaxis] - hits[0]
     for j in range(1, z.shape[1]):
@@ -242,6 +262,7 @@ def draw_hits(z: Floats, count: Ints, draws: int, rng: _Generator) -> Hits:
 
 
 def _binomials(n: Ints, p: Floats, draws: int, rng: _Generator) -> NDArray[Any]:
+    """Binomial numbers of n trials of probability p for each entry, of shape (entries, draws)."""
     tabulated = _tabulated(n, p, draws)
     if not tabulated.size:
         return _separate_binomials(n, p, draws, rng)
@@ -256,7 +277,11 @@ def _binomials(n: Ints, p: Floats, draws: int, rng: _Generator) -> NDArray[Any]:
 
 
 def _tabulated(n: Ints, p: Floats, draws: int) -> Ints:
-    """The entries that are drawn by tables: those of many rows, if very many numbers are drawn."""
+    """The entries whose binomial numbers are drawn by tables.
+
+    They have many rows `n`, but not too many likely outcomes. There are none if fewer than a
+    hundred draws, or not very many numbers, are drawn: tables would not pay off.
+    """
     if draws < _TABLE_DRAWS or n.size * draws < _TABLE_NUMBERS:
         return np.zeros(0, dtype=np.int64)
     several = np.flatnonzero((n > _LIGHT) & (n <= _TABLE_ROWS))
@@ -268,7 +293,10 @@ def _tabulated(n: Ints, p: Floats, draws: int) -> Ints:
 
 
 def _separate_binomials(n: Ints, p: Floats, draws: int, rng: _Generator) -> NDArray[Any]:
-    """Few rows of an entry are drawn one by one, many as one binomial number."""
+    """Binomial numbers without tables, of shape (entries, draws).
+
+    Up to 8 rows of an entry are drawn one by one, more as one number of NumPy's.
+    """
     largest = int(n.max())
     events = _trials(p, draws, rng).astype(np.min_scalar_type(largest), copy=False)
     for trial in range(2, min(largest, _LIGHT) + 1):
@@ -282,7 +310,7 @@ def _separate_binomials(n: Ints, p: Floats, draws: int, rng: _Generator) -> NDAr
 
 
 def _trials(p: Floats, draws: int, rng: _Generator) -> NDArray[np.uint8]:
-    """One label per score, 1 with probability p, decided by 16 random bits or more.
+    """One label for each entry and draw, 1 with probability p, decided by 16 random bits or more.
 
     A uniform number U is below p if ⌊2¹⁶ U⌋ is below ⌊2¹⁶ p⌋; if they are equal, once in 65,536
     times, the remainder of U is compared with that of p. The distribution is that of comparing U
@@ -366,7 +394,10 @@ class Redraw:
             yield Tally(self.tally.kind, parts, self.tally.classes)
 
     def _of_parts(self, resamples: int, seed: int) -> Iterator[tuple[Cells, ...]]:
-        """The number of events of each entry: parts share no rows."""
+        """The cells of every part with drawn events, for each set of labels.
+
+        Parts share no rows: the number of events of each entry is drawn.
+        """
         assert self.parts is not None
         for batch in hits_of_parts(self.parts, resamples, seed):
             for draw in range(batch[0].shape[1]):
@@ -385,7 +416,12 @@ class Redraw:
         if w is not None:
             P = P[w > 0]
             w = w[w > 0]
-        rows, columns, w = self._by_content(P, w)
+        # Random numbers go to rows and columns in an order that depends on the scores alone: labels
+        # for a seed must not depend on the order of the input.
+        rows, columns = order_by_content(P, w if self.importance else None)
+        if w is not None and not self.importance:
+            # A row of frequency weight 2 gets two labels.
+            rows = np.repeat(rows, w[rows].astype(np.int64))
         of_columns = zip(self.tally.parts, P.T, strict=True)
         cell = np.stack([np.searchsorted(part.score, p) for part, p in of_columns], axis=1)
         cumulative = np.cumsum(P[:, columns], axis=1)[rows]
@@ -394,27 +430,16 @@ class Redraw:
         for _ in range(resamples):
             drawn = columns[draw_classes(cumulative, rng.random((rows.size, 1)))[:, 0]]
             place = cell[rows, drawn]
-            if w is None:
-                yield self._with_counts(drawn, place)
+            if w is not None and self.importance:
+                yield self._with_weights(drawn, place, w[rows])
             else:
-                yield self._with_weights(drawn, place, w)
-
-    def _by_content(self, P: Floats, w: Floats | None) -> tuple[Ints, Ints, Floats | None]:
-        """The rows that get a label each, the order of the columns, and importance weights, if any.
-
-        Random numbers go to rows and columns in an order that depends on the scores alone: labels
-        for a seed must not depend on the order of the input. A row of frequency weight 2 gets two
-        labels.
-        """
-        rows, columns = order_by_content(P, w if self.importance else None)
-        if w is None:
-            return rows, columns, None
-        if self.importance:
-            return rows, columns, w[rows]
-        return np.repeat(rows, w[rows].astype(np.int64)), columns, None
+                yield self._with_counts(drawn, place)
 
     def _with_counts(self, drawn: Ints, place: Ints) -> tuple[Cells, ...]:
-        """The cells with one event per row, in the drawn class, at this place among its cells."""
+        """The cells of every class with one event per row of the redraw.
+
+        `drawn` is the class of each row, and `place` its cell among those of that class.
+        """
         parts = self.tally.parts
         bounds = np.cumsum([0] + [part.size for part in parts])
         counts = np.bincount(place + bounds[drawn], minlength=bounds[-1])
@@ -422,7 +447,7 @@ class Redraw:
         return tuple(Cells(part.score, part.count, part.weight, events) for part, events in pairs)
 
     def _with_weights(self, drawn: Ints, place: Ints, w: Floats) -> tuple[Cells, ...]:
-        """The same with events of weight `w`."""
+        """The cells of every class with one event of weight `w` per row, as `_with_counts`."""
         parts = []
         for k, part in enumerate(self.tally.parts):
             is_event = drawn == k
@@ -433,10 +458,10 @@ class Redraw:
 def hits_of_parts(
     parts: Sequence[PartEntries], resamples: int, seed: int, at_most: int | None = None
 ) -> Iterator[Hits]:
-    """Events in the entries of each part, in batches of arrays of shape (entries, draws).
+    """Drawn events in the entries of each part, in batches of at most `at_most` draws.
 
-    Parts share no rows: they are drawn one after another, in an order that ignores that of the
-    classes.
+    A batch has an array of shape (entries, draws) for each part. Parts share no rows: they are
+    drawn one after another, in an order that ignores that of the classes.
     """
     order = sorted(range(len(parts)), key=lambda j: parts[j].cells.content)
     score = np.concatenate([parts[j].score for j in order])[:, np.newaxis]
@@ -449,7 +474,10 @@ def hits_of_parts(
 
 
 def redraw_of_tally(tally: Tally, weight_type: WeightType) -> Redraw:
-    """A redraw from sums."""
+    """A redraw from sums, whose weights count rows ('frequency') or do not ('importance').
+
+    Empty sums, and sums per class, whose rows were in every class, are refused.
+    """
     if tally.n == 0:
         raise InputError("y_prob", "must have scores", "got an empty Tally")
     if tally.kind == "classwise":
@@ -463,7 +491,11 @@ def redraw_of_tally(tally: Tally, weight_type: WeightType) -> Redraw:
 
 
 def redraw_of(evidence: Evidence) -> Redraw:
-    """A redraw of rows or sums."""
+    """A redraw of rows or sums.
+
+    One class is drawn per row of a matrix that is compared class by class; otherwise the events of
+    rows of equal score and weight.
+    """
     frequency = evidence.whole or evidence.weight_type == "frequency"
     if not evidence.has_rows:
         return redraw_of_tally(evidence.tally_in(), "frequency" if frequency else "importance")
@@ -487,7 +519,8 @@ def redraw_of(evidence: Evidence) -> Redraw:
 def pooled_redraw(tally: Tally, pools: Tally) -> Redraw:
     """A redraw of pools of the scores of a tally whose weights count rows.
 
-    Labels are drawn for each score, as for other questions, and summed over the pools.
+    Labels are drawn for each score, as for other questions, and summed over the pools, which are
+    the runs of scores that `pools` was made of.
     """
     parts = []
     for every, pooled in zip(tally.parts, pools.parts, strict=True):
@@ -499,7 +532,10 @@ def pooled_redraw(tally: Tally, pools: Tally) -> Redraw:
 
 
 def _frequency_tally(tally: Tally) -> Tally:
-    """The tally with its weights as counts: a weight of 2 counts the row twice."""
+    """The tally with its weights as counts: a weight of 2 counts the row twice.
+
+    Weights that are not whole numbers are refused.
+    """
     if not all(part.whole for part in tally.parts):
         remedy = "For other weights use `weight_type='importance'`, with one label per row."
         raise InputError(
@@ -546,9 +582,10 @@ def _with_events(cells: Cells, place: Ints, w: Floats) -> Cells:
 
 
 def draw_classes(cumulative: Floats, chance: Floats) -> Ints:
-    """The class at each of some random numbers, of shape (rows, draws).
+    """The class that each random number falls into, of shape (rows, draws).
 
-    It is found by bisection of the cumulative scores; K stands for none of the K classes.
+    `cumulative` are the cumulative scores of each row, of shape (rows, K), and `chance` the random
+    numbers between 0 and 1. By bisection; K stands for none of the K classes.
     """
     classes = cumulative.shape[1]
     low = np.zeros(chance.shape, dtype=np.int64)
@@ -594,6 +631,7 @@ class _CertainRows(NamedTuple):
 
 
 def _certain_rows(cells: Cells) -> tuple[_CertainRows, _CertainRows]:
+    """The rows of score 0, then those of score 1."""
     # Scores ascend.
     end = int(np.searchsorted(cells.score, 0.0, side="right"))
     start = int(np.searchsorted(cells.score, 1.0, side="left"))
@@ -614,8 +652,9 @@ def moved_inside(cells: Cells, unit: float) -> Cells:
 def moved_scores(score: Floats, rows: NDArray[Any], hits: NDArray[Any], unit: float) -> Floats:
     """Ascending scores, those of 0 and 1 moved to their event rates, by at most half a unit.
 
-    A rounded score may be anything within half a unit; among many rows, the end of that range would
-    be refuted as well. Moved scores do not pass others that are nearer to 0 or 1.
+    `rows` and `hits` are the rows and the events of each score. A rounded score may be anything
+    within half a unit; among many rows, the end of that range would be refuted as well. Moved
+    scores do not pass others that are nearer to 0 or 1.
     """
     is_zero = score == 0
     is_one = score == 1
@@ -629,7 +668,10 @@ def moved_scores(score: Floats, rows: NDArray[Any], hits: NDArray[Any], unit: fl
 
 
 def impossible_outcome(impossible: str, contradicted: int) -> Outcome:
-    """The outcome of labels that scores of exactly 0 or 1 rule out."""
+    """The outcome of labels that scores of exactly 0 or 1 rule out: a p-value of 0.
+
+    `impossible` says in words which they are, and `contradicted` is their number.
+    """
     details = {
         "contradicted": contradicted,
         "strongest": "labels that are impossible under the scores",
@@ -639,7 +681,10 @@ def impossible_outcome(impossible: str, contradicted: int) -> Outcome:
 
 
 def impossible_in_words(impossible: str, unit: float) -> str:
-    """The sentences about labels that are impossible only because scores were rounded."""
+    """The sentences about labels that are impossible only because scores were rounded.
+
+    `impossible` says in words which they are, and `unit` is that to which scores were rounded.
+    """
     return (
         f"Labels are impossible under the scores as they stand (p = 0): {impossible}. "
         f"But scores were rounded to multiples of {unit:.4g}; with those of 0 and 1 moved by up to "
