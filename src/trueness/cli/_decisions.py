@@ -41,7 +41,6 @@ from trueness.cli._reading import (
 )
 from trueness.cli._receipt import receipt_of, write_receipt
 from trueness.cli._tally import (
-    ModelSums,
     file_names,
     own_bins,
     read_total,
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from trueness._tally.evidence import Evidence
     from trueness.results import Finding, Gate
     from trueness.sources._data_set import DataSet
+    from trueness.sources._pieces import ModelSums
 
 _BOUNDS = ("max_ece", "max_l2", "oe_within")
 _TOP = (
@@ -389,9 +389,8 @@ def _from_stream(data: "DataSet", rule: Any, *, requested: bool) -> Iterator[Sub
     total = stream_sums(data, _tally, _fine_bins(rule), lost, requested=requested)
     for part in data.by_model():
         name = part.model.name
-        sums = total[name]
-        (tally,) = sums.parts.values()
-        warning(*sums.warnings, about=name)
+        (tally,) = total.models[name].parts.values()
+        warning(*total.warnings, about=name)
         yield Subject(Group(), name, Sums.read(tally), partial(about, part))
 
 
@@ -408,8 +407,9 @@ def _fine_bins(rule: Any) -> Any:
     return tn.Edges(np.union1d(lattice.fixed_edges, edges).tolist())
 
 
-def _tally(part: "DataSet") -> ModelSums:
+def _tally(part: "DataSet") -> "ModelSums":
     from trueness._tally.tally import binary_of_two_classes
+    from trueness.sources._pieces import ModelSums
 
     is_multiclass = part.is_matrix() and part.y_prob.shape[1] > 2
     options: Any = {"kind": "confidence"} if is_multiclass else {}

@@ -24,10 +24,11 @@ from trueness._tally.tally import Binned
 from trueness._text.numbers import rule_in_words
 from trueness.cli._printing import reword_messages, warning, with_limits, wording
 from trueness.cli._reading import about, dropped_message
-from trueness.cli._tally import ModelSums, stream_sums, sums_entry, sums_sentence
+from trueness.cli._tally import stream_sums, sums_entry, sums_sentence
 from trueness.errors import InputError
 from trueness.sources._columns import sort_values
 from trueness.sources._data_set import DataSet
+from trueness.sources._pieces import ModelSums
 from trueness.sources._request import Group
 from trueness.sources._stored_sums import groups_of
 
@@ -111,18 +112,15 @@ def measure_stream(data: DataSet, options: Options, *, requested: bool) -> Measu
     total = stream_sums(data, sums_of, options.bins, lost, requested=requested)
     results = []
     for part in data.by_model():
-        sums = total[part.model.name]
+        sums = total.models[part.model.name]
         with about(part) as warned:
             views = {
                 kind: Sums.read(tally, two_columns="keep") for kind, tally in sums.parts.items()
             }
             measures = measured(part.model.name, part.model.columns, views, options)
         remarks = (*filter(None, [sums.remark]), *measures.remarks)
-        results.append(replace(measures, remarks=remarks, warnings=(*sums.warnings, *warned)))
-    binned = any(
-        isinstance(part, Binned) for sums in total.values() for part in sums.parts.values()
-    )
-    return _of_columns(data, results, options, binned)
+        results.append(replace(measures, remarks=remarks, warnings=(*total.warnings, *warned)))
+    return _of_columns(data, results, options, total.is_binned)
 
 
 def _check_kinds(rows: DataSet, options: Options) -> None:

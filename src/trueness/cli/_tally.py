@@ -1,13 +1,7 @@
-"""``trueness tally``, and sums instead of rows: of .tally files, and of files read in pieces.
+"""``trueness tally``, and sums instead of rows: of .tally files, and of files read in pieces."""
 
-Tallies of pieces add to the tally of the file, to the bit, and have one cell per distinct score:
-scores written with six decimals never make more than a million. If there are more than fit, the
-tally is cut into bins, which add as well and never grow.
-"""
-
-import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,16 +19,15 @@ from trueness.cli._printing import (
     wording,
 )
 from trueness.cli._reading import about, dropped_message, open_data
-from trueness.errors import FewRowsWarning, InputError, OneClassWarning, collected_warnings
+from trueness.errors import InputError
 from trueness.sources._request import Request
 
 if TYPE_CHECKING:
     from trueness._tally.rules import BinRule
-    from trueness._tally.tally import Binned
     from trueness.sources._data_set import DataSet
+    from trueness.sources._pieces import ModelSums, SumsOfPieces
+    from trueness.sources._resumable import ResumableSums
 
-MOST_CELLS = 2_000_000
-"""Distinct scores, over all models and classes, that are kept apart; about 65 MB."""
 OWN_BINS = "by default the stored ones, else 10 of equal width"
 each = click.option(
     "--each", is_flag=True, help="Also each file separately: a line per file, and one for all."
@@ -108,11 +101,8 @@ def tally(request: Request, output: str | None, min_rows: int | None, **options:
             total = add(read_sums(files))
         _save(total, output, min_rows, f", of {len(files)} files,")
         return
-    resume = options.pop("resume")
-    save_every = options.pop("save_every")
     bins = options["bins"]
     rule = bins if bins in ("sketch", "distinct") else opt.bin_rule(bins)
-    state = _state(rule)
     settings = {
         "bins": rule,
         "kind": options["kind"],
@@ -126,12 +116,35 @@ def tally(request: Request, output: str | None, min_rows: int | None, **options:
             raise click.UsageError(
                 "--buckets is for clusters: give --cluster as well, or leave it out."
             )
-    run = _Run(files, output, settings, save_every, state)
-    if resume:
-        run.resume()
+    from trueness.sources._resumable import ResumableSums
+
+    run = ResumableSums(
+        files, output, settings=settings, options=_state(rule), every=options["save_every"]
+    )
+    if options["resume"]:
+        note(run.resume())
     for i, name in enumerate(files):
-        run.add(i, replace(request, files=(name,)))
-    run.finish(min_rows)
+        if i >= run.file:
+            _add_file(run, i, replace(request, files=(name,)))
+    total = run.total()
+    warning(*dropped_message(run.dropped, total.n + run.dropped))
+    _save(total, output, min_rows)
+    run.partial.unlink(missing_ok=True)
+
+
+def _add_file(run: "ResumableSums", number: int, request: Request) -> None:
+    """Add the rows of one file that were not added before."""
+    with open_data(request) as data, progress_bar(f"Reading {data.source}") as report:
+        if len(data.models) != 1:
+            raise InputError("--prob", "must name one model for a tally", "make one tally for each")
+        for rows, n_bytes in run.pieces(number, data):
+            if len(rows):  # else nothing shows what the labels are
+                with about(rows) as warned:
+                    note(*filter(None, [run.add(rows)]))
+                warning(*warned)
+                run.save()
+            report(n_bytes, data.origin.size)
+        note(*data.origin.note.splitlines())
 
 
 def _state(rule: Any) -> dict[str, str]:
@@ -140,148 +153,6 @@ def _state(rule: Any) -> dict[str, str]:
     for name in ("files", "output", "min_rows", "resume", "save_every"):
         del options[name]
     return {name: repr(value) for name, value in sorted(options.items())}
-
-
-def _stamp(name: str) -> list[Any]:
-    """Name, size and time of a file, which must not have changed when a run is resumed."""
-    if not Path(name).is_file():
-        return [name, None, None]
-    stat = Path(name).stat()
-    return [name, stat.st_size, stat.st_mtime_ns]
-
-
-class _Run:
-    def __init__(
-        self,
-        files: tuple[str, ...],
-        output: str,
-        settings: dict[str, Any],
-        every: float,
-        options: dict[str, str],
-    ) -> None:
-        self.output = output
-        self.partial = Path(f"{output}.partial")
-        self.settings = settings
-        self.every = every
-        self.options = options
-        self.inputs = [_stamp(name) for name in files]
-        self.seen: tn.Accumulator | None = None
-        self.file = self.rows = self.dropped = 0
-        self.saved = time.monotonic()
-
-    def resume(self) -> None:
-        """Continue from the saved state, if there is one."""
-        if not self.partial.exists():
-            note(f"there is no {self.partial}; starting from the first row.")
-            return
-        if any(size is None for _, size, _ in self.inputs):
-            raise InputError("--resume", "needs files", "standard input cannot be read again")
-        self.seen = tn.Accumulator.load(self.partial)
-        position = self.seen.position
-        if not isinstance(position, dict) or position.get("inputs") != self.inputs:
-            demand = (
-                f"{str(self.partial)!r} was made from other files, or files that have changed since"
-            )
-            raise InputError("", demand, "remove it, or leave `--resume` out")
-        options = position.get("options", {})
-        if options != self.options:
-            changed = [name for name, value in self.options.items() if options.get(name) != value]
-            which = ", ".join(changed) or "of another version"
-            demand = f"{str(self.partial)!r} was made with other options ({which})"
-            raise InputError("", demand, "give the same, remove it, or leave `--resume` out")
-        self.file = position["file"]
-        self.rows = position["rows"]
-        self.dropped = position["dropped"]
-        note(f"continuing after row {self.rows:,} of {self.inputs[self.file][0]}.")
-
-    def add(self, number: int, request: Request) -> None:
-        """Add the rows of one file that were not added before."""
-        import numpy as np
-
-        if number < self.file:
-            return
-        if number > self.file:
-            self.file = number
-            self.rows = 0
-        with open_data(request) as data, progress_bar(f"Reading {data.source}") as report:
-            if len(data.models) != 1:
-                raise InputError(
-                    "--prob", "must name one model for a tally", "make one tally for each"
-                )
-            for rows, read in data.pieces(data.group_columns):
-                end = rows.first + len(rows)
-                if end > self.rows:
-                    self._add(rows.select(np.arange(rows.first, end) >= self.rows), end)
-                report(read, data.origin.size)
-            note(*data.origin.note.splitlines())
-
-    def _add(self, rows: "DataSet", end: int) -> None:
-        self.rows = end
-        rows = rows.complete()
-        self.dropped += rows.dropped
-        rows.check_groups()
-        if len(rows) == 0:  # nothing that shows what the labels are
-            return
-        with about(rows) as warned:
-            options: dict[str, Any] = {**rows.options, "missing": "raise"}
-            weight = options.pop("sample_weight", None)
-            by, group = _groups_of(rows)
-            if self.seen is None:
-                self.seen = tn.Accumulator(by=by, about=_about(rows), **self.settings, **options)
-                note(*filter(None, [rows.order.remark]))
-            self.seen.update(
-                rows.y_true,
-                rows.y_prob,
-                sample_weight=weight,
-                group=group,
-                cluster=rows.cluster,
-                position={
-                    "inputs": self.inputs,
-                    "options": self.options,
-                    "file": self.file,
-                    "rows": self.rows,
-                    "dropped": self.dropped,
-                },
-            )
-        warning(*warned)
-        if time.monotonic() - self.saved >= self.every:
-            self.seen.save(self.partial)
-            self.saved = time.monotonic()
-
-    def finish(self, min_rows: int | None) -> None:
-        """Write the sums of all rows, then remove the saved state."""
-        if self.seen is None:
-            from trueness.sources._data_set import require_rows
-
-            require_rows(self.inputs[0][0], self.dropped, 0)
-        assert self.seen is not None
-        if self.seen.n == 0:
-            column = self.seen.about["weight"]
-            demand = f"{self.inputs[0][0]} must have a weight above zero in column {column!r}"
-            raise InputError("", demand, "all are zero")
-        warning(*dropped_message(self.dropped, self.seen.n + self.dropped))
-        _save(self.seen, self.output, min_rows)
-        self.partial.unlink(missing_ok=True)
-
-
-def _groups_of(rows: "DataSet") -> tuple[str | tuple[str, ...] | None, Any]:
-    """The columns of `--by`, and the group of each row, as an Accumulator takes them."""
-    names = rows.request.by
-    columns = {name: list(map(str, column.tolist())) for name, column in rows.by.items()}
-    if not names:
-        return None, None
-    if len(names) == 1:
-        return names[0], columns[names[0]]
-    return names, columns
-
-
-def _about(rows: "DataSet") -> dict[str, Any]:
-    """The columns of a tally, as its file keeps them."""
-    request = rows.request
-    about = {"label": request.label, "prob": rows.model.name, "weight": request.weight}
-    if request.cluster is not None:
-        about["cluster"] = request.cluster
-    return about
 
 
 def _save(total: "tn.Accumulator", output: str, min_rows: int | None, whose: str = "") -> None:
@@ -300,26 +171,6 @@ def _save(total: "tn.Accumulator", output: str, min_rows: int | None, whose: str
     note(f"the sums of {total.n:,} rows{whose} are in {output}.")
 
 
-@dataclass(frozen=True)
-class ModelSums:
-    """The tallies of one model by kind, or its bins if there were too many distinct scores."""
-
-    parts: "Mapping[str, tn.Tally | Binned]"
-    remark: str | None = None
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def n_cells(self) -> int:
-        """The number of distinct scores that are kept apart."""
-        return sum(part.size for sums in self.parts.values() for part in sums.parts)
-
-    def after(self, before: "ModelSums") -> "ModelSums":
-        """The sums of these rows and those before them."""
-        earlier: Mapping[str, Any] = before.parts
-        parts = {kind: earlier[kind] + sums for kind, sums in self.parts.items()}
-        return replace(self, parts=parts)
-
-
 def stream_sums(
     data: "DataSet",
     sums_of: "Callable[[DataSet], ModelSums]",
@@ -327,84 +178,25 @@ def stream_sums(
     lost: str,
     *,
     requested: bool,
-) -> dict[str, ModelSums]:
-    """Add up what `sums_of` makes of each model's rows in each piece.
+) -> "SumsOfPieces":
+    """The sums of each model's rows, read in pieces.
 
     `lattice` are the bins to fall back to if there are too many distinct scores; a note then says
     what is `lost`.
     """
     from trueness.sources._data_set import require_rows
+    from trueness.sources._pieces import MOST_CELLS, sum_pieces
 
-    name = data.source
     if not requested:
-        note(f"{name} is large and is read by stream; `--no-stream` reads it whole.")
-
-    def coarsen(sums: ModelSums) -> ModelSums:
-        if lattice.fixed_edges is None:
-            demand = (
-                f"{name} has more than {MOST_CELLS:,} distinct scores, too many to keep apart by "
-                "stream"
-            )
-            got = "`--bins` must then be a number of bins of equal width, or edges"
-            raise InputError("", demand, got, remedy="`--no-stream` reads the file whole.")
-        return replace(sums, parts={kind: t.coarsen(lattice) for kind, t in sums.parts.items()})
-
-    total = dict[str, ModelSums]()
-    messages = dict[str, None]()
-    seen = set[Any]()
-    binned = False
-    n = 0
-    dropped = 0
-    with progress_bar(f"Reading {name}") as report:
-        for piece, read in data.pieces():
-            piece.check_shapes()
-            rows = piece.complete()
-            n += len(piece)
-            dropped += rows.dropped
-            for part in rows.by_model() if len(rows) else ():
-                model = part.model.name
-                # A piece may be short, or have one label only; the measures look at the whole.
-                with about(part) as warned, collected_warnings(FewRowsWarning, OneClassWarning):
-                    sums = sums_of(_with_binary_labels(part, seen))
-                    if binned:
-                        sums = coarsen(sums)
-                    if model in total:
-                        sums = sums.after(total[model])
-                    total[model] = sums
-                messages |= dict.fromkeys(warned)
-            if not binned and sum(sums.n_cells for sums in total.values()) > MOST_CELLS:
-                binned = True
-                total = {model: coarsen(sums) for model, sums in total.items()}
-            report(read, data.origin.size)
+        note(f"{data.source} is large and is read by stream; `--no-stream` reads it whole.")
+    with progress_bar(f"Reading {data.source}") as report:
+        total = sum_pieces(data, sums_of, lattice, about=about, report=report)
     note(*data.origin.note.splitlines())
-    require_rows(name, n, len(total))
-    if binned:
+    require_rows(data.source, total.n, len(total.models))
+    if total.is_binned:
         note(f"there are more than {MOST_CELLS:,} distinct scores. {lost}")
-    warnings = (*dropped_message(dropped, n), *messages)
-    return {model: replace(sums, warnings=warnings) for model, sums in total.items()}
-
-
-def _with_binary_labels(rows: "DataSet", seen: set[Any]) -> "DataSet":
-    """Labels as true or false if ``--pos-label`` names one: a piece need not have both.
-
-    `seen` are those of all.
-    """
-    if rows.request.pos_label is None or rows.is_matrix():
-        return rows
-    event = rows.options["pos_label"]
-    name = rows.model.label or str(rows.request.label)
-    label = rows.columns.labels[name]
-    seen |= set(label.tolist())
-    if len(seen) > 2 or (len(seen) == 2 and event not in seen):
-        shown = ", ".join(repr(v) for v in sorted(seen, key=str)[:6])
-        demand = f"must have two labels, of which `pos_label={event!r}` is one"
-        raise InputError("y_true", demand, f"it has {shown}")
-    labels = {**rows.columns.labels, name: label == event}
-    return replace(
-        rows,
-        columns=replace(rows.columns, labels=labels),
-        request=replace(rows.request, pos_label=None),
-    )
+    dropped = dropped_message(total.dropped, total.n)
+    return replace(total, warnings=(*dropped, *total.warnings))
 
 
 def read_total(
