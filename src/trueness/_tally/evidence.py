@@ -303,7 +303,7 @@ class Evidence(ABC):
         return EqualWidth(10)
 
     def with_bins_as_cells(self, fewest: int) -> "Evidence":  # noqa: ARG002
-        """The same; sums in at least so many bins have their rows at mean scores."""
+        """The same; sums in at least that many bins have their rows at mean scores."""
         return self
 
     @property

@@ -96,7 +96,7 @@ _FAR = 0.3
 @opt.text("--page", "Write a page, such as watch.html, that shows what was seen.", metavar="FILE")
 @click.option("--debug", is_flag=True, hidden=True, expose_value=False)
 def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None:
-    """Watch a model: an alarm that one may look at every day.
+    """Watch a model: an alarm that you may check every day.
 
     STATE is a small file, or a URL, that keeps what was counted; it is made by the first call,
     which names the columns. Each call enters new FILEs, rows or .tally files or folders of these,

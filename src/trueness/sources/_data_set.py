@@ -414,7 +414,7 @@ class DataSet:
         kept = ~reduce(or_, map(missing_rows, checked))
         return replace(self.select(kept), dropped=int((~kept).sum()))
 
-    # How messages speak of these rows.
+    # The words of messages for these rows.
 
     @property
     def title(self) -> str:

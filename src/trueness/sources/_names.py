@@ -1,4 +1,4 @@
-"""The columns that a table has, and how messages speak of those that it lacks."""
+"""The columns that a table has, and how messages name those that it lacks."""
 
 import difflib
 import re

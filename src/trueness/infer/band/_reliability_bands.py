@@ -39,7 +39,7 @@ _Ends: TypeAlias = tuple[Floats, Floats]
 # For curves without bins: more distinct scores than this are pooled, all but those at either end.
 _MANY = 4096
 _END = 512
-# Isotonic curves are compared at this many places, so many of which are neighbours at either end.
+# Isotonic curves are compared at this many places, of which `_END` at either end are neighbours.
 _PLACES = 1024
 _FIRST = 128
 # Curves are ranked at this many places.

@@ -338,7 +338,7 @@ def _events_pvalue(cells: Cells) -> float:
 def draws_for(problems: int, alpha: float) -> int:
     """Draws that let the smallest p-value survive a correction for the number of problems.
 
-    At least 999, and so many that 20 of them are beyond `alpha` / `problems`.
+    At least 999, and enough for 20 of them to be beyond `alpha` / `problems`.
     """
     return max(_DRAWS, math.ceil(round(20 * problems / alpha, 6)) - 1)
 

@@ -72,7 +72,7 @@ def _rules(cells: Cells, n: float, limit: int | None) -> tuple[BinRule, ...]:
     """The rules of four groupings: fine cells, cells of equal mass, of equal width, coarse cells.
 
     For `n` rows. Fine cells are the distinct scores, if these are few. With a `limit`, there are at
-    most so many fine cells.
+    most that many fine cells.
     """
     coarse = EqualMass(max(3, round(n**0.25)))
     size = max(5, round(n**0.4))

@@ -1,4 +1,4 @@
-"""`Watch`: has a model drifted? An alarm that one may look at every day."""
+"""`Watch`: has a model drifted? An alarm that you may check every day."""
 
 import hashlib
 import inspect
