@@ -156,8 +156,8 @@ def risk_coverage(
     >>> round(found.aurc.value, 4) == round((0 + 0 + 1 / 3 + 1 / 4) / 4, 4)
     True
     """
-    pairs = isinstance(kind, str) and kind == "correct"
-    view = cast("Kind | None", None if pairs else kind)
+    is_confidence = isinstance(kind, str) and kind == "correct"
+    view = cast("Kind | None", None if is_confidence else kind)
     rows = row_options(
         view,
         labels,
@@ -174,17 +174,17 @@ def risk_coverage(
     level = checked_fraction(level, "level")
     level = checked_fraction(level, "level")
     if judge is not None:
-        return _with_judge(y_true, y_prob, judge, level, cluster, pairs, dict(rows))
+        return _with_judge(y_true, y_prob, judge, level, cluster, is_confidence, dict(rows))
     models = models_by_name(y_true, y_prob, rows, cluster, "risk and coverage")
     if "" in models:
-        return risk_of(models[""], level, pairs)
-    return _of_models(models, level, pairs)
+        return risk_of(models[""], level, is_confidence)
+    return _of_models(models, level, is_confidence)
 
 
-def _of_models(models: Mapping[str, Evidence], level: float, pairs: bool) -> RiskCoverage:
+def _of_models(models: Mapping[str, Evidence], level: float, is_confidence: bool) -> RiskCoverage:
     """The curves of models that scored the same rows, and the differences of their areas."""
-    curves = {name: _Curve.of(evidence, pairs) for name, evidence in models.items()}
-    effects = {name: curve.of_rows(models[name], pairs) for name, curve in curves.items()}
+    curves = {name: _Curve.of(evidence, is_confidence) for name, evidence in models.items()}
+    effects = {name: curve.of_rows(models[name], is_confidence) for name, curve in curves.items()}
     differences = {}
     for a, b in combinations(models, 2):
         change = effects[a] - effects[b]
@@ -193,7 +193,8 @@ def _of_models(models: Mapping[str, Evidence], level: float, pairs: bool) -> Ris
         limits = paired_limits(moved, level, models[a].expanded.cluster, surprise=0.5)
         differences[a, b] = np.array([value, limits.low, limits.high])
     results = {
-        name: _risk_of_curve(curve, models[name], level, pairs) for name, curve in curves.items()
+        name: _risk_of_curve(curve, models[name], level, is_confidence)
+        for name, curve in curves.items()
     }
     return RiskCoverage(
         threshold=field_by_model(results, "threshold"),
@@ -205,15 +206,23 @@ def _of_models(models: Mapping[str, Evidence], level: float, pairs: bool) -> Ris
     )
 
 
-def risk_of(evidence: Evidence, level: float, pairs: bool) -> RiskCoverage:
+def risk_of(evidence: Evidence, level: float, is_confidence: bool) -> RiskCoverage:
     """The curve of one model, and its area with limits.
 
-    With `pairs`, scores are confidences, and labels say whether answers are right.
+    With `is_confidence`, scores are confidences, and labels say whether answers are right.
+    Otherwise the answer of a binary row is its more probable label.
     """
-    return _risk_of_curve(_Curve.of(evidence, pairs), evidence, level, pairs)
+    return _risk_of_curve(_Curve.of(evidence, is_confidence), evidence, level, is_confidence)
 
 
-def _risk_of_curve(curve: "_Curve", evidence: Evidence, level: float, pairs: bool) -> RiskCoverage:
+def _risk_of_curve(
+    curve: "_Curve", evidence: Evidence, level: float, is_confidence: bool
+) -> RiskCoverage:
+    """The record of a curve, and its area with limits from the effects of rows on the area.
+
+    `evidence` holds the rows of the curve. The upper limit allows for rows with errors that have
+    not been seen, the lower one for right rows that have not.
+    """
     value = curve.value
     # The weight of a most confident row in the area of right answers, if it is right.
     right = 1 + (_SURPRISE - 1) * value
@@ -225,7 +234,7 @@ def _risk_of_curve(curve: "_Curve", evidence: Evidence, level: float, pairs: boo
         mirrored = mean_value_limits(1 - values, counts, right, level)
         unit = 1.0
     else:
-        values = value + curve.of_rows(evidence, pairs)
+        values = value + curve.of_rows(evidence, is_confidence)
         cluster = evidence.expanded.cluster
         counts = np.ones(values.size)
         limits = mean_row_limits(values, 1.0, level, None, cluster)
@@ -257,59 +266,74 @@ def _risk_of_curve(curve: "_Curve", evidence: Evidence, level: float, pairs: boo
     )
 
 
-class _Curve(NamedTuple):
+class _Groups(NamedTuple):
     """Rows of equal confidence, from the highest down."""
 
-    threshold: Floats
+    confidence: Floats
     size: Floats
     errors: Floats
-    reached: Floats
-    """Rows at least as confident."""
-    value: float
-    """The area."""
-    excess: float
-    if_wrong: Floats
-    """What a wrong row of the group adds to the area, less the mean."""
-    if_right: Floats
 
     @classmethod
-    def of(cls, evidence: Evidence, pairs: bool) -> "_Curve":
-        """The area, and how each row moves it.
-
-        A group from share a (above it) to b (with it), of error rate e, adds e·log(b/a) to rows
-        above it, and e·(1 − a·log(b/a)/(b − a)) to its own.
-        """
-        evidence.said.one_class = True  # all right, or all wrong, is an answer here
+    def of(cls, evidence: Evidence, is_confidence: bool) -> "_Groups":
+        """Groups of the distinct scores; `is_confidence` is that of :func:`risk_of`."""
         (cells,) = evidence.tally_in(what="A curve of risk and coverage").parts
         present = cells.weight > 0
         score, n, events = (
             np.asarray(sums[present], np.float64)
             for sums in (cells.score, cells.weight, cells.events)
         )
-        likely = np.ones(score.size, dtype=bool)
-        if evidence.is_binary and not pairs:
-            likely = score >= 0.5
+        if is_confidence or not evidence.is_binary:
+            return cls(score[::-1], n[::-1], (n - events)[::-1])
+        likely = score >= 0.5
         wrong = np.where(likely, n - events, events)
-        score = np.where(likely, score, 1 - score)
-        order = np.argsort(-score, kind="stable")  # two ascending runs: merged, not sorted
-        score = score[order]
-        n = n[order]
-        wrong = wrong[order]
-        first = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
-        score = score[first]
-        n = np.add.reduceat(n, first)
-        wrong = np.add.reduceat(wrong, first)
+        confidence = np.where(likely, score, 1 - score)
+        order = np.argsort(-confidence, kind="stable")  # two ascending runs: merged, not sorted
+        confidence = confidence[order]
+        first = np.flatnonzero(np.append(True, confidence[1:] != confidence[:-1]))
+        size = np.add.reduceat(n[order], first)
+        return cls(confidence[first], size, np.add.reduceat(wrong[order], first))
+
+
+class _Curve(NamedTuple):
+    """Rows of equal confidence, from the highest down."""
+
+    threshold: Floats
+    """The confidence."""
+    size: Floats
+    """Rows of the group."""
+    errors: Floats
+    """Wrong rows of the group."""
+    reached: Floats
+    """Rows at least as confident."""
+    value: float
+    """The area."""
+    excess: float
+    """The area less that of the same errors among the least confident rows."""
+    if_wrong: Floats
+    """What a wrong row of the group adds to the area, less the mean."""
+    if_right: Floats
+    """The same for a right row."""
+
+    @classmethod
+    def of(cls, evidence: Evidence, is_confidence: bool) -> "_Curve":
+        """The area, and how each row moves it; `is_confidence` is that of :func:`risk_of`.
+
+        A group from share a (above it) to b (with it), of error rate e, adds e·log(b/a) to rows
+        above it, and e·(1 − a·log(b/a)/(b − a)) to its own.
+        """
+        evidence.said.one_class = True  # all right, or all wrong, is an answer here
+        confidence, n, wrong = _Groups.of(evidence, is_confidence)
         reached = np.cumsum(n)
         rate = wrong / n
         total = reached[-1]
         above = reached - n
         errors = float(wrong.sum())
         harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, total + 1))])
-        upto = harmonic[reached.astype(np.int64)]
-        before = harmonic[above.astype(np.int64)]
+        harmonic_above = harmonic[above.astype(np.int64)]
+        harmonic_in_group = harmonic[reached.astype(np.int64)] - harmonic_above
         # The risk at each number j of rows from a + 1 to b is (errors above + e·(j − a)) / j.
         errors_above = np.cumsum(wrong) - wrong
-        value = float((wrong + (errors_above - rate * above) * (upto - before)).sum() / total)
+        value = float((wrong + (errors_above - rate * above) * harmonic_in_group).sum() / total)
         right = total - errors
         ideal = errors - right * (harmonic[-1] - harmonic[int(right)])
         log = np.log(reached / np.maximum(above, 1))
@@ -317,9 +341,9 @@ class _Curve(NamedTuple):
         lower = rate * log
         below = rate - lower * above / n + (lower[::-1].cumsum()[::-1] - lower)
         if_right = errors / total - value - below
-        weight = harmonic[-1] - before - reached * (upto - before) / n + 1
+        weight = harmonic[-1] - harmonic_above - reached * harmonic_in_group / n + 1
         return cls(
-            threshold=score,
+            threshold=confidence,
             size=n,
             errors=wrong,
             reached=reached,
@@ -329,12 +353,12 @@ class _Curve(NamedTuple):
             if_right=if_right,
         )
 
-    def of_rows(self, evidence: Evidence, pairs: bool) -> Floats:
-        """What each row adds to the area, less the mean."""
+    def of_rows(self, evidence: Evidence, is_confidence: bool) -> Floats:
+        """What each row of the evidence adds to the area, less the mean."""
         sample = evidence.expanded.sample
         y = np.asarray(sample.y, np.float64)
         p = np.asarray(sample.p, np.float64)
-        if evidence.is_binary and not pairs:
+        if evidence.is_binary and not is_confidence:
             y = np.where(p >= 0.5, y, 1 - y)
             p = np.where(p >= 0.5, p, 1 - p)
         group = np.searchsorted(-self.threshold, -p)
@@ -347,10 +371,15 @@ def _with_judge(
     judge: ArrayLike,
     level: float,
     cluster: ArrayLike | None,
-    pairs: bool,
+    is_confidence: bool,
     options: dict[str, Any],
 ) -> RiskCoverage:
-    """The curve of human labels, moved by the judge's labels of all rows."""
+    """The curve of human labels, moved by the judge's labels of all rows.
+
+    The options of rows must be left out but for `pos_label`. Sums and several models are refused,
+    and so are rows without a single human label. The limits of the area are those of humans alone,
+    shifted, and shorter by what the judge explains.
+    """
     if isinstance(y_true, Tally | Sketch) or isinstance(y_prob, Mapping):
         raise InputError("judge", "needs the rows of one model", f"got a {type(y_true).__name__}")
     pos_label = options.pop("pos_label", None)
@@ -373,17 +402,17 @@ def _with_judge(
     of_humans = read_rows(y, p[labelled], {}, kind="confidence", cluster=codes)
     of_judge = read_rows(labels[labelled], p[labelled], {}, kind="confidence", cluster=codes)
     of_all = read_rows(labels, p, {}, kind="confidence")
-    human_curve = _Curve.of(of_humans, pairs)
-    alone = _risk_of_curve(human_curve, of_humans, level, pairs)
+    human_curve = _Curve.of(of_humans, is_confidence)
+    alone = _risk_of_curve(human_curve, of_humans, level, is_confidence)
     assert isinstance(alone.aurc, Estimate)
-    effect = human_curve.of_rows(of_humans, pairs)
-    curve = _Curve.of(of_judge, pairs)
-    moved = _Curve.of(of_all, pairs).value - curve.value
-    rows = _JudgedRows.of(human, p, labels, pairs)
+    effect = human_curve.of_rows(of_humans, is_confidence)
+    curve = _Curve.of(of_judge, is_confidence)
+    moved = _Curve.of(of_all, is_confidence).value - curve.value
+    rows = _JudgedRows.of(human, p, labels, is_confidence)
     errors = float(np.nansum(rows.wrong))
     rarer = min(errors, effect.size - errors)
     trust = rarer / (rarer + HALF_TRUST)
-    change = _Moved.of(effect, curve.of_rows(of_judge, pairs), codes, human.size, trust)
+    change = _Moved.of(effect, curve.of_rows(of_judge, is_confidence), codes, human.size, trust)
     area = alone.aurc
     value = min(max(area.value + change.slope * moved, 0.0), 1.0)
     powered = replace(
@@ -405,35 +434,45 @@ class _Moved(NamedTuple):
     """How far the judge moves an area of human labels, and how much shorter its limits become."""
 
     slope: float
+    """What the area of the judge's labels is multiplied by where it is added."""
     shorter: float
+    """What the length of the limits is multiplied by, at most 1."""
 
     @classmethod
     def of(
         cls, human: Floats, judge: Floats, cluster: Ints | None, n_all: int, trust: float
     ) -> "_Moved":
-        """From the influences of labelled rows on the areas by human and by judge's labels."""
-        a = cluster_sums(human - human.mean(), cluster)
-        b = cluster_sums(judge - judge.mean(), cluster)
-        spread = float((b * b).sum())
-        variance = float((a * a).sum())
-        if spread <= 0 or variance <= 0:
+        """From the effects of labelled rows on the areas by human and by judge's labels.
+
+        `n_all` is the number of all rows, with and without a human label; `trust`, from 0 to 1, is
+        the weight of the judge. If either effect is the same for all rows, the judge moves nothing.
+        """
+        human_sums = cluster_sums(human - human.mean(), cluster)
+        judge_sums = cluster_sums(judge - judge.mean(), cluster)
+        judge_variance = float((judge_sums * judge_sums).sum())
+        variance = float((human_sums * human_sums).sum())
+        if judge_variance <= 0 or variance <= 0:
             return cls(0.0, 1.0)
-        shared = float((a * b).sum())
-        slope = trust * shared / spread
-        gain = trust * (2 * slope * shared - slope**2 * spread) * (1 - human.size / n_all)
+        covariance = float((human_sums * judge_sums).sum())
+        slope = trust * covariance / judge_variance
+        explained = trust * (2 * slope * covariance - slope**2 * judge_variance)
+        gain = explained * (1 - human.size / n_all)
         return cls(slope, math.sqrt(min(max(1 - gain / variance, 0.0), 1.0)))
 
 
 class _JudgedRows(NamedTuple):
-    """Rows from the most confident down; errors of humans are nan where none looked."""
+    """Rows from the most confident down, some with a human label."""
 
     confidence: Floats
     wrong: Floats
+    """1 for an error, 0 for a right answer, nan where no human looked."""
     doubted: Floats
+    """1 where the judge takes the answer for wrong."""
 
     @classmethod
-    def of(cls, human: Floats, p: Floats, judge: Floats, pairs: bool) -> "_JudgedRows":
-        likely = np.ones(p.size, bool) if pairs else p >= 0.5
+    def of(cls, human: Floats, p: Floats, judge: Floats, is_confidence: bool) -> "_JudgedRows":
+        """From labels and scores; `is_confidence` is that of :func:`risk_of`."""
+        likely = np.ones(p.size, bool) if is_confidence else p >= 0.5
         confidence = np.where(likely, p, 1 - p)
         order = np.argsort(-confidence, kind="stable")
         wrong = np.where(likely, 1 - human, human)
@@ -441,12 +480,15 @@ class _JudgedRows(NamedTuple):
         return cls(confidence[order], wrong[order], doubted[order])
 
     def curve(self) -> tuple[Floats, Floats, Floats]:
-        """Thresholds at quantiles with some human labels above, with coverage and risk."""
+        """Thresholds, and the coverage and risk at each.
+
+        At most 40 points, from the first with ten human labels or more at or above it.
+        """
         n = self.confidence.size
-        last = np.append(self.confidence[1:] < self.confidence[:-1], True)
+        is_last = np.append(self.confidence[1:] < self.confidence[:-1], True)
         labelled = ~np.isnan(self.wrong)
-        enough = np.cumsum(labelled) >= min(_FEW_LABELS, labelled.sum())
-        ends = np.flatnonzero(last & enough)
+        has_labels = np.cumsum(labelled) >= min(_FEW_LABELS, labelled.sum())
+        ends = np.flatnonzero(is_last & has_labels)
         if ends.size > _CURVE:
             wanted = np.linspace(ends[0], n - 1, _CURVE)
             ends = np.unique(ends[np.searchsorted(ends, np.floor(wanted))])
