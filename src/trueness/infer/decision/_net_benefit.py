@@ -27,6 +27,7 @@ from trueness.typing import ArrayLike, Floats, Kind, Missing, RowOptions, Weight
 
 _FEW = 10
 """With fewer accepted events or non-events limits are exact, and the simultaneous band ends."""
+# Draws of the deviations at all thresholds, for the simultaneous band.
 _DRAWS = 4000
 _NEARLY_NORMAL = 1e9  # degrees of freedom
 
@@ -170,9 +171,10 @@ def net_benefit(
 def models_by_name(
     y_true: Any, y_prob: Any, rows: RowOptions, cluster: ArrayLike | None, counted: str = ""
 ) -> dict[str, Evidence]:
-    """One model, whose name is empty, or those of a dict.
+    """The rows of one model, whose name is empty, or those of a dict of models by name.
 
-    `counted` names a question that needs one score per row and whole weights.
+    `counted` names a question that needs one score per row and whole weights. An empty dict is
+    refused.
     """
     if isinstance(y_true, Tally | Sketch | Binned) or not isinstance(y_prob, Mapping):
         models = {"": read_rows(y_true, y_prob, rows, kind="confidence", cluster=cluster)}
@@ -191,7 +193,10 @@ def models_by_name(
 def benefit_of(
     models: dict[str, Evidence], t: Floats, level: float, rate: float | None = None
 ) -> NetBenefit:
-    """The net benefit of models that scored the same rows; a single one has no name."""
+    """The net benefit of models that scored the same rows; a single one has an empty name.
+
+    `t` holds the thresholds, `rate` the event rate of the population if it is not that of the rows.
+    """
     curves = {name: _curve(evidence, t, level, rate) for name, evidence in models.items()}
     differences = {
         (a, b): _difference(models[a], models[b], t, level, rate)
@@ -225,6 +230,7 @@ def field_by_model(results: Mapping[str, Any], field: str) -> Any:
 
 
 def _checked_thresholds(thresholds: Any) -> Floats:
+    """The distinct thresholds, ascending, all between 0 and 1; by default 0.01 to 0.99."""
     if thresholds is None:
         return np.arange(1, 100) / 100
     try:
@@ -240,40 +246,74 @@ def _checked_thresholds(thresholds: Any) -> Floats:
     return t
 
 
+class _Terms(NamedTuple):
+    """What a net benefit is a sum of: `a` times events less `b` times odds times non-events."""
+
+    a: float
+    b: float
+    odds: Floats
+    """Of each threshold."""
+    all_rows: Floats
+    """Events and non-events of the whole sample."""
+    prevalence: float | None
+    """The event rate of the population, if events and non-events were sampled separately."""
+
+    @classmethod
+    def of(cls, all_rows: Floats, t: Floats, prevalence: float | None) -> "_Terms":
+        """The terms at thresholds `t`; a prevalence needs rows of both labels."""
+        odds = t / (1 - t)
+        total = all_rows.sum()
+        if prevalence is None:
+            return cls(1 / total, 1 / total, odds, all_rows, None)
+        if (all_rows == 0).any():
+            raise InputError(
+                "y_true", "must have both labels for another prevalence", "there is one label"
+            )
+        a = prevalence / all_rows[0]
+        b = (1 - prevalence) / all_rows[1]
+        return cls(a, b, odds, all_rows, prevalence)
+
+    def value(self, count: Floats) -> Floats:
+        """The net benefit of numbers of events and of non-events, which are the rows of `count`."""
+        return np.asarray(self.a * count[0] - self.b * self.odds * count[1])
+
+
 def _curve(evidence: Evidence, t: Floats, level: float, prevalence: float | None) -> _Curve:
-    odds = t / (1 - t)
+    """The net benefit of one model at thresholds `t`, with limits.
+
+    The gain is the net benefit less that of accepting all rows. The simultaneous band ends where
+    fewer than ten events or non-events are accepted: there it is nan.
+    """
     accepted, all_rows = _accepted(evidence, t)
-    a, b = _scales(all_rows, prevalence)
-    value = a * accepted[0] - b * odds * accepted[1]
-    treat_all = np.asarray(a * all_rows[0] - b * odds * all_rows[1])
+    terms = _Terms.of(all_rows, t, prevalence)
+    value = terms.value(accepted)
+    treat_all = terms.value(all_rows)
     missed = all_rows[:, np.newaxis] - accepted
     gain = value - treat_all
     if evidence.cluster is None:
         units = int(all_rows.sum())
-        covariance = _covariance(accepted, odds, a, b, all_rows, prevalence)
-        gain_covariance = _covariance(missed, odds, a, b, all_rows, prevalence)
+        covariance = _covariance(accepted, terms)
+        gain_covariance = _covariance(missed, terms)
     else:
         units = evidence.units
-        covariance = _clustered(evidence, t, a, b, below=False)
-        gain_covariance = _clustered(evidence, t, a, b, below=True)
+        covariance = _clustered(evidence, t, terms, below=False)
+        gain_covariance = _clustered(evidence, t, terms, below=True)
     error = np.sqrt(np.clip(np.diag(covariance), 0, None))
     gain_error = np.sqrt(np.clip(np.diag(gain_covariance), 0, None))
-    reach = t_quantile(level, max(units - 1, 1))
-    low, high = _with_exact(value, reach * error, accepted, all_rows, odds, a, b, level)
-    loss_low, loss_high = _with_exact(
-        -gain, reach * gain_error, missed, all_rows, odds, a, b, level
-    )
+    quantile = t_quantile(level, max(units - 1, 1))
+    low, high = _with_exact(value, quantile * error, accepted, terms, level)
+    loss_low, loss_high = _with_exact(-gain, quantile * gain_error, missed, terms, level)
     enough = (accepted >= _FEW).all(axis=0) & (error > 0)
-    wide = np.full(t.size, math.nan)
+    half = np.full(t.size, math.nan)
     if enough.any():
-        quantile = _joint_quantile(covariance[np.ix_(enough, enough)], level, units)
-        wide[enough] = quantile * error[enough]
+        joint = _joint_quantile(covariance[np.ix_(enough, enough)], level, units)
+        half[enough] = joint * error[enough]
     return _Curve(
         value=value,
         low=low,
         high=high,
-        band_low=value - wide,
-        band_high=value + wide,
+        band_low=value - half,
+        band_high=value + half,
         gain=gain,
         gain_low=-loss_high,
         gain_high=-loss_low,
@@ -282,7 +322,11 @@ def _curve(evidence: Evidence, t: Floats, level: float, prevalence: float | None
 
 
 def _accepted(evidence: Evidence, t: Floats) -> tuple[Floats, Floats]:
-    """Events and non-events with scores of at least each threshold, and all of them."""
+    """Events and non-events with scores of at least each threshold, and those of all rows.
+
+    The first array is of shape (2, thresholds), the second of shape (2,). Thresholds inside a bin
+    of sums are refused.
+    """
     part: Bins | Cells
     if isinstance(evidence.sums, Binned):
         part = evidence.sums.parts[0]
@@ -295,46 +339,36 @@ def _accepted(evidence: Evidence, t: Floats) -> tuple[Floats, Floats]:
         place = np.searchsorted(part.score, t)
     events = np.asarray(part.events, dtype=np.float64)
     non_events = np.asarray(part.weight - part.events, dtype=np.float64)
-    reached = [np.append(np.cumsum(v[::-1])[::-1], 0.0)[place] for v in (events, non_events)]
-    return np.array(reached), np.array([events.sum(), non_events.sum()])
+    from_place = [np.append(np.cumsum(v[::-1])[::-1], 0.0)[place] for v in (events, non_events)]
+    return np.array(from_place), np.array([events.sum(), non_events.sum()])
 
 
-def _scales(all_rows: Floats, prevalence: float | None) -> tuple[float, float]:
-    """What an accepted event adds, and an accepted non-event at odds of 1 takes away."""
-    if prevalence is None:
-        return 1 / all_rows.sum(), 1 / all_rows.sum()
-    if (all_rows == 0).any():
-        raise InputError(
-            "y_true", "must have both labels for another prevalence", "there is one label"
-        )
-    return prevalence / all_rows[0], (1 - prevalence) / all_rows[1]
-
-
-def _covariance(
-    count: Floats, odds: Floats, a: float, b: float, all_rows: Floats, prevalence: float | None
-) -> Floats:
+def _covariance(count: Floats, terms: _Terms) -> Floats:
     """Covariances of the values at all thresholds, of shape (thresholds, thresholds).
 
-    The value at a threshold is a · events − b · odds · non-events, of the rows that are accepted
-    there, or of those that are missed. `count` holds these two numbers in rows, a column per
-    threshold, `all_rows` those of the whole sample; `a` and `b` are the `_scales`. Without
-    `prevalence` all rows are one sample. With it, events and non-events were sampled separately:
-    their numbers are fixed, and each varies around its own mean.
+    `count` holds the events and the non-events that are accepted at each threshold, or those that
+    are missed, of shape (2, thresholds). Without a prevalence all rows are one sample. With it,
+    events and non-events were sampled separately: their numbers are fixed, and each varies around
+    its own mean.
     """
     # Counts fall, or rise, with the threshold: rows beyond the farther threshold count at both.
     shared = [np.minimum(v[:, np.newaxis], v) for v in count]
-    products = np.outer(odds, odds)
-    events = a**2 * shared[0]
-    non_events = b**2 * products * shared[1]
-    if prevalence is None:
-        value = a * count[0] - b * odds * count[1]
-        return np.asarray(events + non_events - np.outer(value, value) / all_rows.sum())
-    means = [np.outer(v, v) / total for v, total in zip(count, all_rows, strict=True)]
-    return np.asarray(events - a**2 * means[0] + non_events - b**2 * products * means[1])
+    products = np.outer(terms.odds, terms.odds)
+    events = terms.a**2 * shared[0]
+    non_events = terms.b**2 * products * shared[1]
+    if terms.prevalence is None:
+        value = terms.value(count)
+        return np.asarray(events + non_events - np.outer(value, value) / terms.all_rows.sum())
+    means = [np.outer(v, v) / total for v, total in zip(count, terms.all_rows, strict=True)]
+    between = events - terms.a**2 * means[0] + non_events
+    return np.asarray(between - terms.b**2 * products * means[1])
 
 
-def _clustered(evidence: Evidence, t: Floats, a: float, b: float, *, below: bool) -> Floats:
-    """Covariances of the values at all thresholds, or of what rows below them would add."""
+def _clustered(evidence: Evidence, t: Floats, terms: _Terms, *, below: bool) -> Floats:
+    """Covariances of the values at thresholds `t`, from the sums of clusters.
+
+    With `below` they are those of what the rows with scores below each threshold would add.
+    """
     rows = evidence.in_clusters
     assert rows is not None
     p = np.asarray(rows.p, np.float64)
@@ -344,43 +378,40 @@ def _clustered(evidence: Evidence, t: Floats, a: float, b: float, *, below: bool
     sums = np.empty((t.size, units))
     for i, threshold in enumerate(t):
         taken = (p < threshold) if below else (p >= threshold)
-        worth = a * y - b * (1 - y) * threshold / (1 - threshold)
+        worth = terms.a * y - terms.b * (1 - y) * threshold / (1 - threshold)
         sums[i] = np.bincount(rows.cluster, count * taken * worth, units)
     sums -= sums.mean(axis=1, keepdims=True)
     return covariance_of_sums(sums)
 
 
 def _with_exact(
-    value: Floats,
-    reach: Floats,
-    count: Floats,
-    all_rows: Floats,
-    odds: Floats,
-    a: float,
-    b: float,
-    level: float,
+    value: Floats, half: Floats, count: Floats, terms: _Terms, level: float
 ) -> tuple[Floats, Floats]:
-    """Value ± reach, joined with exact limits of both numbers where one of them is small."""
-    low = value - reach
-    high = value + reach
+    """Value ± half, joined with exact limits where few events or non-events are counted.
+
+    `count` holds both numbers at each threshold, of shape (2, thresholds); few are fewer than ten.
+    """
+    low = value - half
+    high = value + half
     rare = (count < _FEW).any(axis=0)
     if not rare.any():
         return low, high
-    total = all_rows.sum()
+    total = terms.all_rows.sum()
+    n = np.full(rare.sum(), total)
     # Both counts must lie in their limits together: each has half of the error rate.
-    tp_low, tp_high = clopper_pearson(count[0][rare], np.full(rare.sum(), total), (1 + level) / 2)
-    fp_low, fp_high = clopper_pearson(count[1][rare], np.full(rare.sum(), total), (1 + level) / 2)
-    lowest = a * (tp_low * total) - b * odds[rare] * (fp_high * total)
-    highest = a * (tp_high * total) - b * odds[rare] * (fp_low * total)
-    low[rare] = np.minimum(low[rare], lowest)
-    high[rare] = np.maximum(high[rare], highest)
+    tp_low, tp_high = clopper_pearson(count[0][rare], n, (1 + level) / 2)
+    fp_low, fp_high = clopper_pearson(count[1][rare], n, (1 + level) / 2)
+    cost = terms.b * terms.odds[rare]
+    low[rare] = np.minimum(low[rare], terms.a * (tp_low * total) - cost * (fp_high * total))
+    high[rare] = np.maximum(high[rare], terms.a * (tp_high * total) - cost * (fp_low * total))
     return low, high
 
 
 def _joint_quantile(covariance: Floats, level: float, units: int) -> float:
-    """The quantile of the largest standardised deviation of correlated normal variables.
+    """The quantile, at this level, of the largest standardised deviation of normal variables.
 
-    It is widened by the ratio of Student's to the normal quantile.
+    They have this covariance, estimated from `units` rows or clusters: the quantile is widened as
+    Student's t is wider than the normal law.
     """
     error = np.sqrt(np.diag(covariance))
     values, vectors = np.linalg.eigh(covariance / np.outer(error, error))
@@ -396,12 +427,18 @@ def _joint_quantile(covariance: Floats, level: float, units: int) -> float:
 def _difference(
     first: Evidence, second: Evidence, t: Floats, level: float, prevalence: float | None
 ) -> Floats:
-    """Value and limits of the first less the second, from rows on which their decisions differ."""
+    """The net benefit of the first model less that of the second, with paired limits.
+
+    The result is of shape (3, thresholds): value, lower and upper limit. Only rows on which the
+    decisions of the models differ count.
+    """
     rows = first.expanded
     y = np.asarray(rows.sample.y, np.float64)
     p = np.asarray(rows.sample.p, np.float64)
     q = np.asarray(second.expanded.sample.p, np.float64)
-    a, b = y.size * np.array(_scales(np.array([y.sum(), (1 - y).sum()]), prevalence))
+    terms = _Terms.of(np.array([y.sum(), (1 - y).sum()]), t, prevalence)
+    a = y.size * terms.a
+    b = y.size * terms.b
     differences = []
     for threshold in t:
         change = (p >= threshold).astype(np.int8) - (q >= threshold)
