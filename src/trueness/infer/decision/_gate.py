@@ -245,7 +245,11 @@ def gate_by_policy(
     cluster: Any,
     rows: RowOptions,
 ) -> Gate:
-    """Judge models by a policy."""
+    """Judge models by a policy; sums are refused if it needs columns.
+
+    The scores of the baseline are those of a model of that name or, if there is none, a column of
+    `data`. The baseline itself is not judged.
+    """
     if isinstance(y_true, Tally | Sketch | Binned) and policy.needs_columns:
         remedy = "Sums serve `max_ece`, `max_l2` and `oe_within`."
         keys = "'by', 'columns' and 'baseline'"
@@ -274,7 +278,7 @@ def judge_by_policy(
     y_true: Any = None,
     bins: BinsLike = 10,
 ) -> Gate:
-    """Judge models by a policy."""
+    """Judge models, whose rows have been read; `data` holds the columns that the policy names."""
     bounds = checked_bounds(policy.max_ece, policy.max_l2, policy.oe_within, bins, optional=True)
     subjects = [Subject(name, evidence, baseline) for name, evidence in models.items()]
     return policy_gate_of(subjects, policy, data, y_true, _limits, bounds)
@@ -311,7 +315,7 @@ def _groups(
 def checked_bounds(
     max_ece: Any, max_l2: Any, oe_within: Any, bins: BinsLike = 10, *, optional: bool = False
 ) -> tuple[Bound, ...]:
-    """The bounds, at least one unless they are optional."""
+    """The bounds given, with the bins of the ECE; at least one unless they are optional."""
     rule = blind_to_labels(as_rule(bins))
     values: dict[Quantity, Any] = {"ece": max_ece, "l2": max_l2, "oe": oe_within}
     bounds = []
@@ -405,7 +409,8 @@ def _certify(
 ) -> Finding:
     """Pass only if the bound is shown to be kept (``docs/methods/verdict-and-gate.md``).
 
-    `joint` is the level at which one quantity among all is shown to exceed its bound.
+    `joint` is the level at which one quantity among all is shown to exceed its bound. Without
+    limits the outcome is unknown.
     """
     limits = _limits(evidence, bound, level, True, seed)
     if limits is None or math.isnan(limits.low + limits.high):
@@ -438,7 +443,7 @@ def _certify(
 def _unknown(
     evidence: Evidence, bound: Bound, names: Names, level: float, limits: _Limits | None
 ) -> Finding:
-    """The finding before it is judged; nan without limits."""
+    """The finding before it is judged, with these limits; its numbers are nan without limits."""
     group, model = names
     finding = unknown_finding(
         group=group,
@@ -472,7 +477,10 @@ def _omnibus(evidence: Evidence, seed: int) -> Any:
 def _limits(
     evidence: Evidence, bound: Bound, level: float, require: bool, seed: int
 ) -> _Limits | None:
-    """The limits that the gate compares with the bound; None if the sums do not give them."""
+    """The limits that the gate compares with the bound; None if the sums do not give them.
+
+    With `require`, limits of O/E are one-sided at the level, since both sides are tested.
+    """
     if bound.quantity == "ece":
         if evidence.is_binned and bound.rule.fixed_edges is None:
             raise InputError("bins", "must be edges that the sums have", f"got {bound.rule!r}")

@@ -49,7 +49,10 @@ class Policy:
 
     @classmethod
     def of(cls, policy: Any) -> Self:
-        """The policy of a dict, or of a TOML file."""
+        """The policy of a dict, or of a TOML file, checked.
+
+        In a file it is the section [tool.trueness.gate] or, in a file of its own, everything.
+        """
         if isinstance(policy, Mapping):
             return cls._checked(policy)
         if not isinstance(policy, str | os.PathLike):
@@ -114,7 +117,7 @@ class Policy:
 
 
 def _value(key: str, value: Any) -> Any:
-    """The value of a key, checked."""
+    """The value of a key of a policy, checked and of its type."""
     if key == "level":
         level = checked_level(value)
         if level < _LEAST_LEVEL:

@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri, stdtr
 
 from trueness._input.columns import column
 from trueness._level import Level
-from trueness._numerics.clustered import mean_of_rows
+from trueness._numerics.clustered import Mean, mean_of_rows
 from trueness._numerics.students_t import t_quantile
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError, quietly
@@ -23,7 +23,7 @@ from trueness.infer.decision._policy import Policy
 from trueness.infer.test._equivalence import TOO_GOOD, margin, omnibus_of, too_good_of
 from trueness.results._gate import Finding, Gate, Quantity
 from trueness.results._verdict import FEWEST_CLUSTERS
-from trueness.typing import Floats, Ints
+from trueness.typing import Bools, Floats, Ints
 
 FEW_ROWS = 20
 """A slice of fewer rows is not tried, and a segment of fewer rows is not judged."""
@@ -58,10 +58,14 @@ class Hypothesis:
     """The p-value for keeping the bound."""
     is_slice: bool = False
     is_exceeded: bool = False
+    """Whether Holm's method has shown it to be exceeded."""
 
 
 def holm(hypotheses: Sequence[Hypothesis], alpha: float) -> None:
-    """Mark those that Holm's method rejects at a joint error rate."""
+    """Set `is_exceeded` of the hypotheses that Holm's method rejects at a joint error rate.
+
+    In each round those left are tested at an equal share of the rate, until none is rejected.
+    """
     left = list(hypotheses)
     while left:
         rate = alpha / len(left)
@@ -83,102 +87,142 @@ class GapRows(NamedTuple):
     p: Floats
     w: Floats
     cluster: Ints | None
-    robust: bool
-    """Whether the spread is that of rows or clusters, not of labels drawn from scores."""
+    by_residuals: bool
+    """Whether the variance is that of residuals of rows or clusters, not of labels drawn from
+    scores."""
 
     @classmethod
     def of(cls, evidence: Evidence) -> "GapRows":
-        """The one score of each row."""
+        """The one score of each row; residuals give the variance unless rows are independent."""
         evidence.require_one("a policy for segments and slices")
         sample = evidence.sample
         y = np.asarray(sample.y, dtype=np.float64)
         p = np.asarray(sample.p, dtype=np.float64)
         w = np.ones(y.size) if sample.w is None else np.asarray(sample.w, dtype=np.float64)
-        robust = evidence.dependent or evidence.weight_type == "importance" or not evidence.whole
-        return cls(y, p, w, evidence.cluster, robust)
+        by_residuals = (
+            evidence.dependent or evidence.weight_type == "importance" or not evidence.whole
+        )
+        return cls(y, p, w, evidence.cluster, by_residuals)
 
-    def at(self, rows: Any) -> "GapRows":
+    def at(self, rows: Bools) -> "GapRows":
         """Some of the rows."""
         cluster = None if self.cluster is None else self.cluster[rows]
         if cluster is not None:
             cluster = np.unique(cluster, return_inverse=True)[1].reshape(-1)
-        return GapRows(self.y[rows], self.p[rows], self.w[rows], cluster, self.robust)
+        return GapRows(self.y[rows], self.p[rows], self.w[rows], cluster, self.by_residuals)
+
+    @property
+    def unequal_weight(self) -> Floats | None:
+        """The weights; None if all are 1."""
+        return self.w if (self.w != 1).any() else None
 
 
 def gap_tests(rows: GapRows, bound: float, alpha: float) -> Tests:
-    """Score tests of the mean gap, event rate minus mean score, with labels from p ± bound.
+    """Tests whether the mean gap, event rate minus mean score, is beyond ± `bound`, or within.
 
-    Clusters and sampling weights have Student's t of the mean of the rows.
+    They are score tests with the variance of labels drawn from p ± bound, with a correction of half
+    an event. Clusters and sampling weights have Student's t of the mean of the rows. Limits are
+    one-sided at the error rate `alpha`.
     """
-    if rows.robust:
-        weight = rows.w if (rows.w != 1).any() else None
-        mean = mean_of_rows(rows.y - rows.p, weight, rows.cluster)
-        return _t_tests(mean.value, mean.error, mean.units, rows.y.size, bound, alpha)
+    if rows.by_residuals:
+        mean = mean_of_rows(rows.y - rows.p, rows.unequal_weight, rows.cluster)
+        return _t_tests(mean, rows.y.size, bound, alpha)
     total = float(rows.w.sum())
-    excess = float(rows.w @ (rows.y - rows.p))
-    estimate = excess / total
-    sign = math.copysign(1.0, excess)
-    near = _spread(rows, sign * bound)
-    other = _spread(rows, -sign * bound)
-    reach = abs(excess)
-    edge = total * bound
-    exceeds = float(ndtr(-(reach - edge - 0.5) / near) + ndtr(-(reach + edge - 0.5) / near))
-    keeps = max(
-        float(ndtr((reach - edge + 0.5) / near)), float(ndtr(-(reach + edge - 0.5) / other))
+    unexpected = float(rows.w @ (rows.y - rows.p))
+    estimate = unexpected / total
+    sign = math.copysign(1.0, unexpected)
+    same_side = _deviation(rows, sign * bound)
+    other_side = _deviation(rows, -sign * bound)
+    distance = abs(unexpected)
+    most = total * bound
+    exceeds = float(
+        ndtr(-(distance - most - 0.5) / same_side) + ndtr(-(distance + most - 0.5) / same_side)
     )
-    half = float(ndtri(1 - alpha)) * _spread(rows, float(np.clip(estimate, -1, 1))) / total
-    n = round(total)
-    return Tests(n, estimate, estimate - half, estimate + half, min(1.0, exceeds), keeps)
-
-
-def _spread(rows: GapRows, shift: float) -> float:
-    """The standard deviation of the number of events if each score is off by `shift`."""
-    moved = np.clip(rows.p + shift, 0, 1)
-    return max(math.sqrt(float(rows.w @ (moved * (1 - moved)))), 1e-12)
-
-
-def _t_tests(value: float, error: float, units: int, n: int, bound: float, alpha: float) -> Tests:
-    """Student's t tests that a mean lies beyond ± the bound, and within it."""
-    if units < 2:
-        return Tests(n, value, -math.inf, math.inf, 1.0, 1.0)
-    error = max(error, 1e-12)
-    freedom = units - 1
-    reach = abs(value)
-    exceeds = float(stdtr(freedom, -(reach - bound) / error))
-    exceeds += float(stdtr(freedom, -(reach + bound) / error))
     keeps = max(
-        float(stdtr(freedom, (reach - bound) / error)),
-        float(stdtr(freedom, -(reach + bound) / error)),
+        float(ndtr((distance - most + 0.5) / same_side)),
+        float(ndtr(-(distance + most - 0.5) / other_side)),
+    )
+    half = float(ndtri(1 - alpha)) * _deviation(rows, float(np.clip(estimate, -1, 1))) / total
+    return Tests(
+        n=round(total),
+        estimate=estimate,
+        low=estimate - half,
+        high=estimate + half,
+        exceeds=min(1.0, exceeds),
+        keeps=keeps,
+    )
+
+
+def _deviation(rows: GapRows, shift: float) -> float:
+    """The standard deviation of the number of events if each score is wrong by `shift`."""
+    shifted = np.clip(rows.p + shift, 0, 1)
+    # Of scores of 0 and 1 it is 0.
+    return max(math.sqrt(float(rows.w @ (shifted * (1 - shifted)))), 1e-12)
+
+
+def _t_tests(mean: Mean, n: int, bound: float, alpha: float) -> Tests:
+    """Student's t tests that a mean of `n` rows lies beyond ± the bound, and within it.
+
+    A single row or cluster shows nothing: the limits are infinite.
+    """
+    value = mean.value
+    if mean.units < 2:
+        return _no_tests(n, value)
+    error = max(mean.error, 1e-12)  # residuals that are all equal have no error
+    freedom = mean.units - 1
+    distance = abs(value)
+    exceeds = float(stdtr(freedom, -(distance - bound) / error))
+    exceeds += float(stdtr(freedom, -(distance + bound) / error))
+    keeps = max(
+        float(stdtr(freedom, (distance - bound) / error)),
+        float(stdtr(freedom, -(distance + bound) / error)),
     )
     half = float(t_quantile(1 - 2 * alpha, freedom)) * error
-    return Tests(n, value, value - half, value + half, min(1.0, exceeds), keeps)
+    return Tests(
+        n=n,
+        estimate=value,
+        low=value - half,
+        high=value + half,
+        exceeds=min(1.0, exceeds),
+        keeps=keeps,
+    )
+
+
+def _no_tests(n: int, value: float) -> Tests:
+    """The tests of a value whose error is not known."""
+    return Tests(n=n, estimate=value, low=-math.inf, high=math.inf, exceeds=1.0, keeps=1.0)
 
 
 def rows_for_gap(rows: GapRows, bound: float, alpha: float) -> float:
-    """Rows that show a segment to keep the bound, 9 times in 10 if it has no gap."""
-    mean = float(np.average(rows.y, weights=rows.w))
-    mean = (mean + float(np.average(rows.p, weights=rows.w))) / 2
+    """Rows that show a segment to keep the bound, 9 times in 10 if it has no gap.
+
+    The variance is that of labels with the mean of its event rate and its mean score.
+    """
+    event_rate = float(np.average(rows.y, weights=rows.w))
+    rate = (event_rate + float(np.average(rows.p, weights=rows.w))) / 2
     z = float(ndtri(1 - alpha) + ndtri(_POWER))
-    return mean * (1 - mean) * (z / bound) ** 2
+    return rate * (1 - rate) * (z / bound) ** 2
 
 
-def baseline_tests(rows: GapRows, other: GapRows, bound: float, alpha: float) -> Tests:
-    """Paired t tests of the losses of rows less those of the baseline."""
-    difference = (rows.p - rows.y) ** 2 - (other.p - other.y) ** 2
-    weight = rows.w if (rows.w != 1).any() else None
-    mean = mean_of_rows(difference, weight, rows.cluster)
+def baseline_tests(rows: GapRows, baseline: GapRows, bound: float, alpha: float) -> Tests:
+    """Paired t tests of the mean Brier loss less that of the baseline, compared with a bound.
+
+    Limits are one-sided at the error rate `alpha`. A single row or cluster shows nothing.
+    """
+    difference = (rows.p - rows.y) ** 2 - (baseline.p - baseline.y) ** 2
+    mean = mean_of_rows(difference, rows.unequal_weight, rows.cluster)
     n = rows.y.size
     if mean.units < 2:
-        return Tests(n, mean.value, -math.inf, math.inf, 1.0, 1.0)
-    error = max(mean.error, 1e-15)
+        return _no_tests(n, mean.value)
+    error = max(mean.error, 1e-15)  # differences that are all equal have no error
     freedom = mean.units - 1
     t = (mean.value - bound) / error
     half = float(t_quantile(1 - 2 * alpha, freedom)) * error
     return Tests(
-        n,
-        mean.value,
-        mean.value - half,
-        mean.value + half,
+        n=n,
+        estimate=mean.value,
+        low=mean.value - half,
+        high=mean.value + half,
         exceeds=float(stdtr(freedom, -t)),
         keeps=float(stdtr(freedom, t)),
     )
@@ -203,7 +247,11 @@ def policy_gate_of(
     limits_of: Callable[..., Any],
     bounds: Sequence[Any],
 ) -> Gate:
-    """Judge models by a policy. `limits_of` gives the limits of the bounds for all rows."""
+    """Judge models by a policy: the gate with a finding for each bound of each model.
+
+    `data` holds the columns that the policy names, `bounds` the bounds of all rows, and `limits_of`
+    gives their limits. All hypotheses of all models share the error rate of the policy.
+    """
     alpha = Level(policy.level).alpha
     hypotheses: list[Hypothesis] = []
     notes: dict[str, None] = {}
@@ -241,7 +289,11 @@ def policy_gate_of(
 def _of_whole(
     subject: Subject, policy: Policy, limits_of: Callable[..., Any], bounds: Sequence[Any]
 ) -> Iterator[Hypothesis]:
-    """The bounds of all rows, and labels that are too good to be true."""
+    """The bounds of all rows, then labels that agree with the scores too well.
+
+    Where there are no limits, a hypothesis is neither shown to be exceeded nor kept. `limits_of`
+    and `bounds` are those of :func:`policy_gate_of`.
+    """
     evidence = subject.evidence
     alpha = Level(policy.level).alpha
     for bound in bounds:
@@ -323,7 +375,7 @@ def _exceeds_by_limits(
     limits_of: Callable[..., Any],
     seed: int,
 ) -> Callable[[float], bool]:
-    """Whether limits of an error rate lie beyond a bound."""
+    """A function of an error rate: whether limits at that rate lie beyond the ends of a bound."""
     low, high = ends
 
     def exceeds(rate: float) -> bool:
@@ -334,7 +386,7 @@ def _exceeds_by_limits(
 
 
 def _of_segments(subject: Subject, policy: Policy, data: Any, y_true: Any) -> Iterator[Hypothesis]:
-    """The gap of every segment that has rows."""
+    """The gap of every segment that has rows; none without a bound for them."""
     if policy.segment_gap is None:
         return
     rows = GapRows.of(subject.evidence)
@@ -349,7 +401,11 @@ def _of_segments(subject: Subject, policy: Policy, data: Any, y_true: Any) -> It
 def _of_slices(
     subject: Subject, policy: Policy, data: Any, y_true: Any
 ) -> tuple[list[Hypothesis], list[str]]:
-    """The values of columns and of pairs of columns that have enough rows, and notes."""
+    """The gap of every value of a column, or of a pair of columns, that has 20 rows, and a note.
+
+    Without a bound there are neither; without such a slice there is one hypothesis that is neither
+    shown to be exceeded nor kept.
+    """
     if policy.slice_gap is None:
         return [], []
     rows = GapRows.of(subject.evidence)
@@ -385,42 +441,60 @@ def _of_slices(
 
 
 def _gap(subject: Subject, name: str, rows: GapRows, bound: float, policy: Policy) -> Hypothesis:
-    """The gap between event rate and mean score of some rows."""
+    """The gap between event rate and mean score of some rows, called `name`, and its bound."""
     alpha = Level(policy.level).alpha
     tests = gap_tests(rows, bound, alpha)
     needed = rows_for_gap(rows, bound, alpha) * subject.evidence.n / max(tests.n, 1)
-    return _tested(subject, name, "gap", bound, tests, policy, needed)
+    return _tested(
+        subject,
+        group=name,
+        quantity="gap",
+        bound=bound,
+        tests=tests,
+        level=policy.level,
+        needed=needed,
+    )
 
 
 def _of_baseline(subject: Subject, policy: Policy) -> Iterator[Hypothesis]:
-    """The Brier score less that of the baseline."""
+    """The Brier score less that of the baseline; none without a baseline."""
     if subject.baseline is None:
         return
     rows = GapRows.of(subject.evidence)
     other = GapRows.of(subject.baseline)
     alpha = Level(policy.level).alpha
     tests = baseline_tests(rows, other, policy.margin, alpha)
-    hypothesis = _tested(subject, "", "brier", policy.margin, tests, policy, None)
+    hypothesis = _tested(
+        subject,
+        group="",
+        quantity="brier",
+        bound=policy.margin,
+        tests=tests,
+        level=policy.level,
+        needed=None,
+    )
     hypothesis.finding = replace(hypothesis.finding, against=policy.baseline or "")
     yield hypothesis
 
 
 def _tested(
     subject: Subject,
+    *,
     group: str,
     quantity: Quantity,
     bound: float,
     tests: Tests,
-    policy: Policy,
+    level: float,
     needed: float | None,
 ) -> Hypothesis:
+    """The hypothesis of a bound, whose tests have been made; `needed` rows would decide it."""
     finding = unknown_finding(
         group=group,
         model=subject.model,
         quantity=quantity,
         bound=bound,
         n=tests.n,
-        level=policy.level,
+        level=level,
     )
     finding = replace(
         with_limits(finding, tests),
@@ -432,7 +506,10 @@ def _tested(
 
 
 def _named(data: Any, names: Iterable[str], key: str) -> dict[str, Any]:
-    """Columns of a frame or a dict."""
+    """The columns with these names, of a frame or a dict; a missing one is refused.
+
+    `key` is the key of the policy that names them.
+    """
     if data is None:
         remedy = "`data=` takes a frame, or a dict of columns."
         raise InputError("data", f"must hold the columns of {key!r} of the policy", remedy=remedy)
@@ -453,7 +530,11 @@ def baseline_scores(data: Any, name: str) -> Any:
 
 
 def _decided(hypothesis: Hypothesis, policy: Policy, alpha: float) -> Finding:
-    """The finding with its outcome, once Holm's method has run."""
+    """The finding of a hypothesis with its outcome, once Holm's method has run.
+
+    Numbers that a reader of this outcome does not need are removed. Where there were no limits, the
+    finding stays unknown.
+    """
     finding = hypothesis.finding
     if finding.quantity == "labels":
         return replace(finding, outcome="too good")
@@ -475,7 +556,11 @@ def _decided(hypothesis: Hypothesis, policy: Policy, alpha: float) -> Finding:
 
 
 def is_vague(finding: Finding) -> bool:
-    """Whether the rows could hardly have shown a gross excess: limits do not exclude one."""
+    """Whether the rows could hardly have shown that a bound is grossly exceeded.
+
+    Limits then allow twice the bound, and an error of at least a quarter. Fewer than 20 rows, or
+    few clusters, are always vague; the comparison with a baseline is not.
+    """
     if finding.n < FEW_ROWS or finding.few_clusters:
         return True
     if finding.quantity == "brier":
@@ -488,7 +573,7 @@ def is_vague(finding: Finding) -> bool:
 
 
 def _worst_slices(slices: list[Hypothesis], policy: Policy, alpha: float) -> list[Finding]:
-    """The slices that fail, or the one that is furthest from keeping its bound."""
+    """Of each model, the slices that fail; if none does, the one furthest from keeping its bound."""
     findings = []
     for model in dict.fromkeys(tried.finding.model for tried in slices):
         of_model = [tried for tried in slices if tried.finding.model == model]
@@ -512,28 +597,29 @@ def few_clusters(evidence: Evidence) -> int:
 
 
 def rows_needed(finding: Finding) -> int | None:
-    """About how many rows would decide, if the estimate is right and limits shrink with √n."""
+    """About how many rows would decide, if the estimate is right and limits shrink with √n.
+
+    Outside the bound, that is by limits which exclude it; inside, by limits within it. None without
+    finite limits.
+    """
     low, high = finding.ends
     value = finding.estimate
     if math.isnan(value) or not math.isfinite(finding.low + finding.high):
         return None
+    # An estimate that is the end of the bound would need infinitely many rows.
     if value > high:
-        distance = value - high
-        half = value - finding.low
+        ratio = (value - finding.low) / max(value - high, 1e-12)
     elif value < low:
-        distance = low - value
-        half = finding.high - value
+        ratio = (finding.high - value) / max(low - value, 1e-12)
     else:
         above = (finding.high - value) / max(high - value, 1e-12)
         below = (value - finding.low) / max(value - low, 1e-12) if math.isfinite(low) else 0.0
-        distance = 1.0
-        half = max(above, below)
-    alpha = Level(finding.level).alpha
-    z = float(ndtri(1 - alpha))
-    power = ((z + float(ndtri(_POWER))) / z) ** 2
-    if half <= 0:
+        ratio = max(above, below)
+    if ratio <= 0:
         return None
-    return in_round_numbers(finding.n * power * (half / max(distance, 1e-12)) ** 2)
+    z = float(ndtri(1 - Level(finding.level).alpha))
+    power = ((z + float(ndtri(_POWER))) / z) ** 2
+    return in_round_numbers(finding.n * power * ratio**2)
 
 
 def in_round_numbers(rows: float | None) -> int | None:
