@@ -573,7 +573,7 @@ def is_vague(finding: Finding) -> bool:
 
 
 def _worst_slices(slices: list[Hypothesis], policy: Policy, alpha: float) -> list[Finding]:
-    """Of each model, the slices that fail; if none does, the one furthest from keeping its bound."""
+    """Of each model, the slices that fail or, if none does, the one that is worst."""
     findings = []
     for model in dict.fromkeys(tried.finding.model for tried in slices):
         of_model = [tried for tried in slices if tried.finding.model == model]
