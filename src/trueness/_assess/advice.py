@@ -24,6 +24,7 @@ from trueness.results._remedies import (
     AdviceKind,
     Remedies,
     Remedy,
+    saved_by,
 )
 from trueness.results._segments import is_protected
 from trueness.results._verdict import FEWEST_CLUSTERS
@@ -114,6 +115,8 @@ def _for_a_segment(a: Asked, segment: SegmentRow) -> Advice:
         )
         phrase = f"Recalibrate {name} separately"
         advice = _with_gain("recalibrate-segment", phrase, reason, fixes, best)
+        saved = saved_by(best, fixes.before)._asdict()
+        advice = replace(advice, numbers={**advice.numbers, "saved": saved})
     else:
         advice = _optional_map(a, name, fixes)
     return replace(advice, column=column, value=value)
@@ -305,7 +308,6 @@ def _with_gain(kind: AdviceKind, phrase: str, reason: str, fixes: Remedies, best
             "calibrator": repr(best.calibrator),
             "before": errors[0],
             "after": errors[1],
-            "brier": fixes.before.brier,
             "chance": best.chance if best.gain > 0 else best.log_loss_chance,
         },
     )

@@ -17,7 +17,7 @@ from trueness._text.strings import capitalized, quoted, uncapitalized
 from trueness.results import Verdict
 from trueness.results._first_screen import Answer
 from trueness.results._page import Command, Conclusion, Model, Provenance, Summary
-from trueness.results._remedies import Advice, Remedies, Remedy, saved_by
+from trueness.results._remedies import Advice, Remedies, Remedy, Saved, saved_by
 from trueness.results._verdict import Code
 from trueness.results._verdict_words import error, typical_error
 
@@ -187,7 +187,7 @@ def _cost(model: Model) -> Answer:
     if model.summary.rate in (0, 1):
         detail = "All labels are equal: a map cannot be tried."
         return Answer(question, "Too few rows to tell", detail, numbers)
-    if model.advice.kind == "recalibrate-segment" and model.advice.gain > 0:
+    if model.advice.kind == "recalibrate-segment" and "saved" in model.advice.numbers:
         return _cost_of_segment(model.advice)
     clear = best.is_clear(fixes.before)
     if clear and code in OFF:
@@ -217,16 +217,15 @@ def _cost(model: Model) -> Answer:
 
 def _cost_of_segment(advice: Advice) -> Answer:
     """What the map of a segment saves of the score of the rows that it is for."""
-    before = advice.numbers["brier"]
-    gain, low, high = _decimals(advice.gain, advice.gain_low, advice.gain_high)
+    saved = Saved(**advice.numbers["saved"])
+    gain, low, high = _decimals(saved.gain, saved.low, saved.high)
     rows = "" if shifts_segments(advice) else f" in {advice.column} = {advice.value}"
     detail = (
-        f"{gain} of {number(before)} could be avoided by a map for this segment "
+        f"{gain} of {number(saved.before)} could be avoided by a map for this segment "
         f"({low} to {high}, on held-out rows)."
     )
-    phrase = f"{_share_saved(advice.gain, before)} of the Brier score{rows}"
-    numbers = {"gain": advice.gain, "gain_low": advice.gain_low, "gain_high": advice.gain_high}
-    return Answer("What does it cost?", capitalized(phrase), detail, {**numbers, "brier": before})
+    phrase = f"{_share_saved(saved.gain, saved.before)} of the {saved.score}{rows}"
+    return Answer("What does it cost?", capitalized(phrase), detail, saved._asdict())
 
 
 def _share_saved(gain: float, before: float) -> str:
