@@ -385,6 +385,17 @@ def worst_segment(model: Model) -> Any:
     return max(flagged, key=lambda line: line["differs"], default=None)
 
 
+@cache
+def advised_rows(model: Model) -> Model:
+    """The rows that the advised map is fitted to: those of one segment, or all."""
+    assessment = model.ask(tn.assess, level=LEVEL, seed=model.seed, **model.columns)
+    advice = getattr(assessment, "advice", None)
+    if advice is None or not advice.phrase.endswith("separately"):
+        return model
+    chosen = np.asarray(model.by[advice.column]).astype(str) == advice.value
+    return replace(model, y=model.y[chosen], p=model.p[chosen], by=None)
+
+
 def class_rows(model: Model) -> Any:
     """Each class against the rest, the largest ECE first."""
     if not model.matrix:
@@ -572,13 +583,15 @@ PAGE: dict[str, Answer | str] = {
     "answers.where.numbers": of(worst_range),
     "answers.where.numbers.segment": of(worst_segment),
     "answers.cost.numbers": FOLDS,
-    "answers.cost.numbers.brier": of(partial(measured, key="brier"), "value"),
+    "answers.cost.numbers.brier": lambda model, _: measured(advised_rows(model), "brier").value,
     "answers.cost.numbers.miscalibration": of(partial(measured, key="miscalibration"), "value"),
     "answers.cost.numbers.miscalibration_chance": of(
         partial(measured, key="miscalibration"), "floor"
     ),
     "answers.action.numbers": FOLDS,
-    "answers.action.numbers.before": of(interval, "estimate"),
+    "answers.action.numbers.before": lambda model, _: getattr(
+        interval(advised_rows(model)), "estimate", None
+    ),
     "answers.action.numbers.rows": of(verdict, "power.rows_needed"),
     "summary.n": of(verdict, "n"),
     "summary.mean_score": of(verdict, "mean_score"),
