@@ -27,6 +27,7 @@ from trueness._assess.where import Grounds, where
 from trueness._input.arguments import check_flag, checked_word
 from trueness._level import Level
 from trueness._numerics.holm import holm
+from trueness._tally.binned_scores import checked_k
 from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.rules import EqualMass
 from trueness.errors import InputError, quietly
@@ -246,7 +247,7 @@ def _two_columns_for(k: int | None) -> TwoColumns:
     """What a matrix of two columns is where the `k` largest scores of each row are asked for."""
     if k is None:
         return "binary"
-    if k == 1:
+    if checked_k(k) == 1:
         return "top-label"
     return "keep"
 
