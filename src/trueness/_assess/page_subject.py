@@ -21,9 +21,9 @@ from trueness._tally.group_keys import names_of
 from trueness._tally.models import check_names, model_context
 from trueness._tally.multiclass import View
 from trueness._tally.reading import read_models
-from trueness._tally.rules import BinRule, Edges, EqualWidth
+from trueness._tally.rules import BinRule
 from trueness._tally.sketch import Sketch
-from trueness._tally.sums_of_rows import Sums
+from trueness._tally.sums_of_rows import Sums, own_rule
 from trueness._tally.tally import Binned, Tally, binary_of_two_classes
 from trueness.errors import DroppedRowsWarning, InputError, collected_warnings, quietly
 from trueness.infer.group._segment_rows import of_groups
@@ -79,6 +79,11 @@ class Subject:
     def cluster(self) -> Ints | None:
         """The cluster of each row, numbered from 0 in order of appearance."""
         return self.first.cluster
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether there are several labels per row, each a model of its own."""
+        return self.view == "multilabel"
 
     @property
     def top_label(self) -> bool:
@@ -170,14 +175,7 @@ def _problems(sums: AnySums) -> dict[str, AnySums]:
 
 def kept_bins(sums: Any) -> BinRule | None:
     """The bins that were summed; None if any bins can be computed from the sums."""
-    total = sums.total if isinstance(sums, Accumulator) else sums
-    if not isinstance(total, Binned):
-        return None
-    edges = total.parts[0].edges
-    equal = EqualWidth(edges.size - 1)
-    if np.array_equal(edges, equal.fixed_edges):
-        return equal
-    return Edges(edges)
+    return own_rule(sums.total if isinstance(sums, Accumulator) else sums)
 
 
 def asked_of_rows(
@@ -326,7 +324,7 @@ def asked_of_sums(subject: Subject, options: Options) -> dict[str, Asked]:
         groups = subject.groups.get(name)
         rows = ModelRows(evidence, groups=of_groups(subject.by, groups) if groups else None)
         by_model[name] = Asked(rows, MAKERS, options.level, options.seed, options.rule)
-    if subject.view == "multilabel":
+    if subject.has_labels:
         return joint_levels(by_model, options.level)
     return by_model
 

@@ -89,7 +89,7 @@ def compute_contents(
         for name in subject.models
     )
     differences = None
-    are_models = len(models) > 1 and subject.source == "rows" and subject.view != "multilabel"
+    are_models = len(models) > 1 and subject.source == "rows" and not subject.has_labels
     if are_models and are_paired(subject.models):
         differences = notes.attempt(
             "The comparison", partial(page_comparison, subject.models, options)
@@ -103,7 +103,7 @@ def compute_contents(
         source=subject.source,
         view=subject.view,
         omitted=_omitted(subject, models),
-        verdict=overall_conclusion(models, options.alpha if subject.view == "multilabel" else 1),
+        verdict=overall_conclusion(models, options.alpha if subject.has_labels else 1),
         rows=subject.counts,
         clusters=page_clusters(subject.cluster, len(models), subject.counts.classes is not None),
         settings=settings,
@@ -130,7 +130,7 @@ class _Levels(NamedTuple):
 
 
 def _levels(a: Asked, subject: Subject, options: Options) -> _Levels:
-    if subject.view != "multilabel":
+    if not subject.has_labels:
         return _Levels(numbers=a, verdict=a, segments=a)
     numbers = a.but(level=options.level)
     alpha = options.alpha / len(subject.models)
@@ -354,6 +354,6 @@ def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> di
         "part": level_percent(Level(settings.level).alpha),
         "bins": settings.bins_in_words,
         "rate": "accuracy" if subject.top_label else "event rate",
-        "share": " divided by the number of labels" if subject.view == "multilabel" else "",
+        "share": " divided by the number of labels" if subject.has_labels else "",
     }
     return {term: text.format(**words) for term, text in _DEFINITIONS.items() if term not in absent}

@@ -120,7 +120,7 @@ def _report_of(
         cluster_name=origin.cluster_name or labels.cluster,
         other=other,
     )
-    if subject.view == "multilabel":
+    if subject.has_labels:
         by_class = first.ask("classes")
         by_model = {name: by_class[name.removeprefix("label ")] for name in subject.models}
     return Report(compute_contents(subject, by_model, options, origin, **rest))
@@ -201,7 +201,7 @@ def _fit_arguments(subject: Subject, *, named: bool) -> str:
     """What the calibrators that were tried take in `fit`, as Python."""
     if subject.first.two_columns:
         arguments = "y_prob[:, 1], y_true"
-    elif subject.view == "multilabel":
+    elif subject.has_labels:
         arguments = "y_prob[:, label], y_true[:, label]"
     else:
         arguments = "y_prob, y_true"

@@ -143,12 +143,12 @@ class Classes(Matrix):
     @property
     def has_class_rows(self) -> bool:
         """Whether every class is asked about."""
-        return self.view == "classwise"
+        return self.is_classwise
 
     @property
     def has_images(self) -> bool:
         """Whether every class of images is asked about."""
-        return self.view == "classwise" and bool(self.rows.pixels)
+        return self.is_classwise and bool(self.rows.pixels)
 
     @cached_property
     def sample(self) -> Sample:
@@ -158,7 +158,7 @@ class Classes(Matrix):
     @cached_property
     def classwise(self) -> Tally:
         """The sums of every class against the rest."""
-        if self.view == "classwise" and (self.given is not None or not self._is_large):
+        if self.is_classwise and (self.given is not None or not self._is_large):
             return self.sums
         return super().classwise
 

@@ -268,6 +268,21 @@ class Evidence(ABC):
         return self.view == "confidence"
 
     @property
+    def is_classwise(self) -> bool:
+        """Whether every class is asked about."""
+        return self.view == "classwise"
+
+    @property
+    def is_by_predicted_class(self) -> bool:
+        """Whether the top label is asked about, class by class."""
+        return self.view == "top-label"
+
+    @property
+    def keeps_scores(self) -> bool:
+        """Whether every distinct score is known, not only the mean of a cell or bin."""
+        return True
+
+    @property
     def has_class_sums(self) -> bool:
         """Whether there are only sums of each class, which do not keep the scores of a row."""
         return False

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -143,6 +143,11 @@ def as_binned(
         binned_sums = binned_of(sample, kind, rule, moments=moments, piece=False)
     _give_warnings(binned_sums, rule)
     return binned_sums
+
+
+def are_sums(value: Any) -> TypeGuard[Tally | Binned | Sketch]:
+    """Whether sums of rows were passed in place of labels and scores."""
+    return isinstance(value, _SUMS)
 
 
 def rule_for(bins: BinsLike | BySize, weight: float) -> BinRule:

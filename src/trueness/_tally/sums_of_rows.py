@@ -77,7 +77,12 @@ class Sums(Evidence):
     @property
     def has_class_sums(self) -> bool:
         """Whether these are the sums of each class."""
-        return self.view == "classwise"
+        return self.is_classwise
+
+    @property
+    def keeps_scores(self) -> bool:
+        """Whether every distinct score is known: that of a tally is."""
+        return isinstance(self.given, Tally)
 
     @cached_property
     def sums(self) -> AnySums:
@@ -192,13 +197,7 @@ class Sums(Evidence):
     @property
     def default_rule(self) -> BinRule:
         """The bins that were passed, else ten of equal width."""
-        if not isinstance(self.given, Binned):
-            return EqualWidth(10)
-        edges = self.given.parts[0].edges
-        equal = EqualWidth(edges.size - 1)
-        if np.array_equal(edges, equal.fixed_edges):
-            return equal
-        return Edges(edges)
+        return own_rule(self.given) or EqualWidth(10)
 
     def with_bins_as_cells(self, fewest: int) -> Evidence:
         """Bins, if there are enough of whole rows, as cells at the mean scores of their rows."""
@@ -294,3 +293,14 @@ class Sums(Evidence):
         self.said.one_class = True
         if sums.one_class:
             rows_or_sums.warn_one_class(sums.n)
+
+
+def own_rule(sums: AnySums) -> BinRule | None:
+    """The bins that were summed; None if any bins can be computed from the sums."""
+    if not isinstance(sums, Binned):
+        return None
+    edges = sums.parts[0].edges
+    equal = EqualWidth(edges.size - 1)
+    if np.array_equal(edges, equal.fixed_edges):
+        return equal
+    return Edges(edges)

@@ -116,7 +116,7 @@ def floor_draws(
             draws = resamples or number_of_draws(evidence.one.size)
             distances = curve_draws(evidence, question.options, seed, draws)
             values[key] = distances[:, CURVE_ERRORS.index(question.measure.key)]
-        elif gaps is not None and gaps.blind and evidence.view != "classwise":
+        elif gaps is not None and gaps.blind and not evidence.is_classwise:
             values[key] = gap_draws(evidence, gaps, seed, resamples)
         else:
             drawn.setdefault(kind in ("pooled", "curve"), {})[key] = question

@@ -19,7 +19,7 @@ from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.clusters import cluster_codes, cluster_column, distinct_clusters
 from trueness._tally.evidence import Evidence
 from trueness._tally.reading import read_rows
-from trueness._tally.rows_or_sums import row_options
+from trueness._tally.rows_or_sums import are_sums, row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, Wording
@@ -371,7 +371,7 @@ def _read_answers(
     rows, which must be left out but for `pos_label`. Sums are refused.
     """
     argument = "unit" if judge is None else "judge"
-    if isinstance(correct, Tally | Sketch | Binned):
+    if are_sums(correct):
         raise InputError(argument, "needs the rows", f"got a {type(correct).__name__}")
     pos_label = rows.pop("pos_label", None)
     for name, value in rows.items():

@@ -13,7 +13,7 @@ from trueness._input.arguments import Seed, check_flag, is_real, whole_seed
 from trueness._keywords import suggests_keywords
 from trueness._level import HIGHEST_DRAWN, Level, checked_level
 from trueness._tally.evidence import Evidence
-from trueness._tally.rows_or_sums import row_options
+from trueness._tally.rows_or_sums import are_sums, row_options
 from trueness._tally.rules import BinRule, BinsLike, as_rule, blind_to_labels
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -250,7 +250,7 @@ def gate_by_policy(
     The scores of the baseline are those of a model of that name or, if there is none, a column of
     `data`. The baseline itself is not judged.
     """
-    if isinstance(y_true, Tally | Sketch | Binned) and policy.needs_columns:
+    if are_sums(y_true) and policy.needs_columns:
         remedy = "Sums serve `max_ece`, `max_l2` and `oe_within`."
         keys = "'by', 'columns' and 'baseline'"
         raise InputError(

@@ -17,7 +17,7 @@ from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.reading import read_models, read_rows
-from trueness._tally.rows_or_sums import row_options
+from trueness._tally.rows_or_sums import are_sums, row_options
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
@@ -176,7 +176,7 @@ def models_by_name(
     `counted` names a question that needs one score per row and whole weights. An empty dict is
     refused.
     """
-    if isinstance(y_true, Tally | Sketch | Binned) or not isinstance(y_prob, Mapping):
+    if are_sums(y_true) or not isinstance(y_prob, Mapping):
         models = {"": read_rows(y_true, y_prob, rows, kind="confidence", cluster=cluster)}
     elif y_prob:
         models = read_models(

@@ -21,7 +21,7 @@ from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
 from trueness._tally.row_sums import bins_of_rows, cells_of_rows
-from trueness._tally.rows_or_sums import row_options
+from trueness._tally.rows_or_sums import are_sums, row_options
 from trueness._tally.rules import BinRule, BinsLike, Distinct, Edges, as_rule, blind_to_labels
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
@@ -509,7 +509,7 @@ def _by_column(y_true: Any, y_prob: Any, grades: Any, period: Any, rows: RowOpti
     out; those without a grade are refused or, if missing rows are dropped, left out with a warning.
     `period` is the column of periods, and `rows` are the options of rows.
     """
-    if isinstance(y_true, Tally | Sketch | Binned):
+    if are_sums(y_true):
         got = f"a {type(y_true).__name__} has none"
         raise InputError("grades", "needs rows", got, remedy="`bins=` makes grades of cut-offs.")
     if isinstance(grades, Mapping):

@@ -168,7 +168,7 @@ def loss_limits(loss: Loss, question: Asked) -> Limits:
         if isinstance(sums, Cells):  # a logarithm needs the outermost scores by themselves
             sums = pool_cells(sums) if loss == "brier" else few_cells(sums)
         return mean_loss_limits(sums, loss, value, level, data.in_clusters)
-    if data.view == "top-label" and data.tally is not None and not data.dependent:
+    if data.is_by_predicted_class and data.tally is not None and not data.dependent:
         return mean_loss_limits(_joined(data.tally), loss, value, level)
     if data.has_class_rows:
         matrix = data.expanded.matrix  # whole weights are repetitions
@@ -183,7 +183,7 @@ def loss_limits(loss: Loss, question: Asked) -> Limits:
 
 def _contradicted(evidence: Evidence) -> str:
     """How many labels contradict a score of 0 or 1, in words."""
-    if evidence.tally is None or evidence.view == "classwise":
+    if evidence.tally is None or evidence.is_classwise:
         return "Some labels had probability 0"
     wrong = sum(inside_cells(part).wrong for part in evidence.tally.parts)
     if wrong == 1:

@@ -107,7 +107,7 @@ def test_of(
         result = significance(rows.cells, method, outcome)
     elif (k is not None and k > 1) or evidence.has_class_rows:
         result = _matrix_significance(evidence, method, k, options)
-    elif method == "omnibus" and evidence.view == "top-label":
+    elif method == "omnibus" and evidence.is_by_predicted_class:
         result = _parts_significance(evidence.tally_in(), options)
     else:
         result = _vector_significance(evidence, method, options)

@@ -346,7 +346,7 @@ def _l2(evidence: Evidence, _: BinsLike) -> _Limits:
     estimate = math.sqrt(max(parts.coarse.estimate, 0.0))
     condition = ""
     ties = 0.0
-    if isinstance(evidence.given, Sketch | Binned):
+    if not evidence.keeps_scores:
         condition = SMOOTH
     elif parts.shared:
         condition = f"{SMOOTH} ({parts.cells.size:,} distinct scores in {n:,} rows)"

@@ -17,9 +17,9 @@ from trueness._tally.evidence import counts_needed
 from trueness._tally.group_keys import group_text, names_of
 from trueness._tally.models import INDEPENDENT
 from trueness._tally.reading import read_rows
-from trueness._tally.sketch import Sketch
+from trueness._tally.rows_or_sums import are_sums
 from trueness._tally.sums_of_rows import Sums
-from trueness._tally.tally import Binned, Tally
+from trueness._tally.tally import Binned
 from trueness.errors import InputError
 from trueness.infer.watch._process import Look
 from trueness.typing import Floats, Ints, RowOptions
@@ -76,7 +76,7 @@ def read_look(
         else:
             keys = ()
             data = data.total
-    if isinstance(data, Tally | Binned | Sketch):
+    if are_sums(data):
         if by is not None:
             raise InputError(
                 "by",
@@ -297,7 +297,7 @@ def _cells(sums: Any) -> Floats:
 
     Anything but sums of one problem whose weights count rows is refused.
     """
-    if not isinstance(sums, Tally | Binned | Sketch):
+    if not are_sums(sums):
         remedy = "`tn.tally(y_true, y_prob)` makes sums of rows."
         raise InputError(
             "y_true",
