@@ -312,7 +312,7 @@ def compare_of(
         raise InputError("sample_weight", demand, "got sampling weights")
     models = {name: evidence.expanded for name, evidence in models.items()}
     first = next(iter(models.values()))
-    n = first.units if first.cluster is None else first.cluster.size
+    n = first.need_rows("").n
     if len(models) > max(n, 10):
         remedy = "If they are rows in truth, change the places of models and rows."
         demand = "must be at most 10, or as many as there are rows"
@@ -638,11 +638,9 @@ def _by_resamples(difference: float, drawn: Floats) -> PairDifference:
 
 def _assumptions(evidence: Evidence, method: str, resamples: int) -> str:
     """What the comparison takes for granted, in a sentence."""
-    if evidence.cluster is None:
-        units = "rows"
-        design = "Rows are paired and independent"
-    else:
-        units = "clusters"
+    units = evidence.unit
+    design = "Rows are paired and independent"
+    if evidence.dependent:
         design = "Rows are paired, clusters are independent"
     if evidence.matrix.w is not None:
         design += ", weights are importance weights"
