@@ -22,7 +22,6 @@ from trueness.cli._printing import (
     Target,
     group_columns,
     interval_cell,
-    limits_notes,
     warning,
     with_limits,
 )
@@ -134,6 +133,8 @@ def _compared(
 
 
 def _output(rows: "DataSet", results: Sequence[_Compared]) -> Output:
+    from trueness.results._limits_words import limits_notes
+
     first = results[0].comparison
     level = level_percent(first.level)
     several = len(first.pairs) > 1

@@ -2,12 +2,10 @@
 
 import hashlib
 import math
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,13 +16,11 @@ import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.table import Column, Table
 from trueness.cli._printing import (
-    VALUE_AND_LIMITS,
     Output,
     Target,
     data_columns,
     group_columns,
     model_column,
-    model_if,
     note,
     reword_messages,
     warning,
@@ -64,7 +60,6 @@ _TOP = (
     "right."
 )
 _LATTICE = 4096  # bins of equal width that stand for distinct scores if there are too many
-_SHOWN = 6  # sentences below the table
 EXIT_CODES = {"pass": 0, "fail": 1, "investigate": 3}
 _REQUIRE = (
     "Fail unless an equivalence test shows that every quantity is within its bound: its p-value is "
@@ -78,14 +73,6 @@ _LEVEL = (
     "samples, over all models, groups and quantities together. With --require, each limit that "
     "certifies a quantity has this level."
 )
-_COSTS = (
-    ("cost", "at the threshold of the costs"),
-    ("recalibrated_cost", "after recalibration, held out"),
-    ("best_cost", "at the best threshold, held out"),
-    ("always", "always acting"),
-    ("never", "never acting"),
-)
-_ABOVE_0 = click.FloatRange(0, 1, min_open=True)
 _share = partial(opt.number, kind=opt.Between(0, 1), metavar="X")
 _criteria = opt.combine(
     _share("--max-ece", "The largest ECE allowed, in the bins of --bins."),
@@ -191,7 +178,7 @@ def judge(request: Request, criteria: Criteria, stream: bool | None = False) -> 
             digest: Callable[[], str] = str
         else:
             rows = read(data).validate()
-            digest = partial(digest_of, rows)
+            digest = rows.digest
             subjects = _from_rows(rows)
         gate = _judged(list(subjects), criteria, rule)
     return gate._replace(source=data.entry, notes=[data.sentence, *gate.notes], digest=digest)
@@ -288,10 +275,10 @@ def asked_of(options: Mapping[str, Any], criteria: Criteria) -> dict[str, Any]:
 
 def _with_policy(options: dict[str, Any]) -> dict[str, Any]:
     """The options, with the content of the policy in place of its file."""
-    from trueness.infer.decision._policy import Policy
+    from trueness.infer.decision._policy import Policy, is_in_pyproject
 
     path = options["policy"]
-    if path is None and all(options[name] is None for name in _BOUNDS) and _has_section():
+    if path is None and all(options[name] is None for name in _BOUNDS) and is_in_pyproject():
         path = "pyproject.toml"
         note("the bounds are those of [tool.trueness.gate] in pyproject.toml.")
     if path is None:
@@ -303,15 +290,6 @@ def _with_policy(options: dict[str, Any]) -> dict[str, Any]:
     with reword_messages(wording(options={"policy": "--policy"})):
         policy = Policy.of(path).to_dict()
     return {**options, "policy": policy}
-
-
-def _has_section() -> bool:
-    """Whether the folder has a pyproject.toml with a policy."""
-    try:
-        table = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return "gate" in table.get("tool", {}).get("trueness", {})
 
 
 def _by_policy(request: Request, policy: dict[str, Any], rule: Any) -> Judged:
@@ -346,17 +324,9 @@ def _by_policy(request: Request, policy: dict[str, Any], rule: Any) -> Judged:
         gate,
         source=rows.entry,
         notes=[rows.sentence],
-        digest=partial(digest_of, rows),
+        digest=rows.digest,
         model=only,
     )
-
-
-def digest_of(rows: "DataSet") -> str:
-    """The digest of the rows that were judged: labels, scores, weights, clusters and groups."""
-    from trueness._input.digest import rows_digest
-
-    columns = rows.columns
-    return rows_digest({**columns.groups, **columns.numbers, **columns.labels})
 
 
 def _from_rows(rows: "DataSet") -> Iterator[Subject]:
@@ -470,6 +440,8 @@ def _judged(subjects: Sequence[Subject], criteria: Criteria, rule: Any) -> Judge
 
 def output_of(judged: Judged, criteria: Criteria) -> Output:
     """The table and the JSON of a gate."""
+    from trueness.results._gate_words import sentences_of
+
     gate = judged.gate
     by = group_columns(group.by for group in judged.groups.values())
     if not judged.groups and any(finding.group for finding in gate.findings):
@@ -503,7 +475,7 @@ def output_of(judged: Judged, criteria: Criteria) -> Output:
         "needed": gate.needed,
     }
     data = {"data": judged.source, "gate": summary, "findings": table.to_dict()}
-    return Output(replace(table, notes=[*judged.notes, *gate.notes, *_in_words(gate)]), data)
+    return Output(replace(table, notes=[*judged.notes, *gate.notes, *sentences_of(gate)]), data)
 
 
 def _group_of(judged: Judged, finding: "Finding") -> Group:
@@ -523,42 +495,6 @@ def _finish(judged: Judged, target: Target, criteria: Criteria, receipt: str | N
     code = EXIT_CODES[judged.gate.outcome]
     if code:
         raise click.exceptions.Exit(code)
-
-
-def _in_words(gate: "Gate") -> list[str]:
-    """The limits, the findings that decide, and the outcome."""
-    decisive: Sequence[Finding] = [finding for finding in gate.findings if not finding.passed]
-    if not decisive and len(gate.findings) <= _SHOWN:
-        decisive = gate.findings
-    several = len({(finding.group, finding.model) for finding in gate.findings}) > 1
-    sentences = []
-    for finding in decisive[:_SHOWN]:
-        sentences.append(str(finding) if several else f"{finding.sentence}.")
-    if len(decisive) > _SHOWN:
-        sentences.append(f"{len(decisive) - _SHOWN} more did not pass.")
-    return [_limits_in_words(gate, named=bool(decisive)), *sentences, gate.headline]
-
-
-def _limits_in_words(gate: "Gate", *, named: bool) -> str:
-    """The level of the limits and the risk of a wrong outcome.
-
-    Also the bins of the ECE, unless sentences that follow name them.
-    """
-    first = gate.findings[0]
-    bins = f"{first.words}. " if first.quantity == "ece" and not named else ""
-    level = f"{100 * max(finding.level for finding in gate.findings):.4g} %"
-    limits = f"{bins}Limits are one-sided, each with {level} confidence. "
-    alpha = f"{100 * (1 - gate.level):.4g} %"
-    if gate.require:
-        return (
-            f"{limits}p: equivalence test of each bound; p ≤ {1 - gate.level:.4g} certifies it. "
-            f"If a bound is not kept, the gate passes with a probability of at most {alpha}."
-        )
-    risk = f"If every bound is kept, the gate fails with a probability of at most {alpha}"
-    judged = gate.tests or len(gate.findings)
-    if judged > 1:
-        return f"{limits}{risk}: one error rate for all {judged} findings together."
-    return f"{limits}{risk}."
 
 
 def _line(finding: "Finding", group: Group) -> dict[str, Any]:
@@ -581,85 +517,3 @@ def _line(finding: "Finding", group: Group) -> dict[str, Any]:
     if math.isnan(finding.estimate):
         line |= dict.fromkeys(("n", "estimate", "low", "high"))
     return line
-
-
-@opt.command("decide")
-@opt.data(by=False)
-@opt.cluster
-@opt.number("--cost-fp", "Cost of acting on a row without the event.", metavar="X")
-@opt.number("--cost-fn", "Cost of not acting on a row with the event.", metavar="X")
-@opt.number(
-    "--accept-accuracy",
-    "Share that must be right among accepted rows: certify a threshold.",
-    kind=_ABOVE_0,
-)
-@opt.level(0.95, "Confidence level of all limits and certificates.")
-@opt.seed()
-@opt.output()
-def decide(request: Request, target: Target, **options: Any) -> None:
-    """From probabilities to the action they justify.
-
-    With costs: the threshold that they imply, what decisions by it cost, and what miscalibration
-    costs there. With --accept-accuracy: the lowest score from which on that share of the rows has
-    the event (or the answer is right), certified. Always: how much no increasing map of the scores
-    could save.
-
-    \b
-      trueness decide x.csv --label default --prob p --cost-fp 1 --cost-fn 5
-      trueness decide x.csv --label correct --prob p --accept-accuracy 0.95
-
-    Exit code 0: answered, whatever the answer. 2: the options or the data are wrong.
-    """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    if (options["cost_fp"] is None) is not (options["cost_fn"] is None):
-        raise click.UsageError("Give both costs: --cost-fp and --cost-fn.")
-    costs = {name: options[name] for name in ("cost_fp", "cost_fn", "seed")}
-    goal = options["accept_accuracy"]
-    rows = read_rows(request)
-
-    def answer(part: "DataSet") -> dict[str, Any]:
-        common = {"level": options["level"], "cluster": part.cluster}
-        answers: dict[str, Any] = {"certificate": part.ask(tn.decision_certificate, **common)}
-        if options["cost_fp"] is not None:
-            answers["decision"] = part.ask(tn.decide, **costs, **common)
-        if goal is not None:
-            answers["accept"] = part.ask(tn.accept_threshold, accuracy=goal, **common)
-        return answers
-
-    models = {part.model.name: answers for part, answers in ask_each(rows, "Deciding", answer)}
-    target.deliver(_decision_output(rows, models))
-
-
-def _decision_output(rows: "DataSet", models: dict[str, dict[str, Any]]) -> Output:
-    several = len(models) > 1
-    has_costs = "decision" in next(iter(models.values()))
-    lines = []
-    notes = []
-    for name, answers in models.items():
-        head = f"{name}: " if several else ""
-        if has_costs:
-            decision = answers["decision"]
-            for key, words in _COSTS:
-                lines.append({"model": name, "what": words, **getattr(decision, key).to_dict()})
-            act, *rest = str(decision).splitlines()
-            notes += [head + act, *rest[1:]]
-        else:
-            kappa = answers["certificate"]
-            what = "most that an increasing map saves (κ)"
-            lines.append({"model": name, "what": what, **kappa.to_dict()})
-            notes.append(
-                f"{head}No increasing map lowers t·FP/n + (1 − t)·FN/n by more than "
-                f"{kappa.high:.4f} at any threshold t ({100 * kappa.level:g} % confidence)."
-            )
-        if "accept" in answers:
-            notes.append(f"{head}{answers['accept']}")
-    columns = [
-        model_if(several),
-        Column("what", "mean cost per row" if has_costs else "quantity"),
-        *VALUE_AND_LIMITS,
-    ]
-    entries = []
-    for name, answers in models.items():
-        records = {key: answer.to_dict() for key, answer in answers.items()}
-        entries.append({"model": name, **records})
-    table = Table(columns, lines, [rows.sentence, *notes])
-    return Output(table, {"data": rows.entry, "models": entries})

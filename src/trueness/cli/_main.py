@@ -30,7 +30,7 @@ _QUESTIONS = {
 _VERBS = tuple(chain.from_iterable(_QUESTIONS.values()))
 _FILES = {
     **dict.fromkeys(("segments", "slices", "grades"), "groups"),
-    **dict.fromkeys(("gate", "decide"), "decisions"),
+    "gate": "decisions",
     **dict.fromkeys(("fit", "apply", "export"), "maps"),
 }
 """Where a command is, if not in a file of its own."""

@@ -23,13 +23,12 @@ from trueness.cli._printing import (
     group_columns,
     in_words,
     interval_cell,
-    join_names,
-    limits_notes,
     model_column,
     note,
 )
 from trueness.infer._catalogue import MEASURES
 from trueness.results import Series
+from trueness.results._limits_words import join_names, limits_notes
 from trueness.sources._request import Group
 
 _OF_GROUPS = ("n", "prevalence", "accuracy", "ece", "ace", "tce", "brier", "observed_expected")

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import click
 
-from trueness._text.numbers import number, span
-from trueness._text.strings import grouped, json_ready, markdown_text, visible, visible_lines, wrap
+from trueness._text.numbers import span
+from trueness._text.strings import json_ready, markdown_text, visible, visible_lines, wrap
 from trueness._text.table import Cell, Column, Kind, Table, written
 from trueness._version import __version__
 from trueness.errors import InputError, Place, TruenessError, Wording, capital, collected_warnings
@@ -388,10 +388,6 @@ def _draw(output: Output, width: int) -> bool:
     return True
 
 
-_NO_INTERVAL = "no valid interval is known; compare with the value if calibrated."
-_FLOORS = "If calibrated: the mean over labels drawn from the scores (noise floor)."
-
-
 LIMITS = ("low", "high", "floor")
 """What tables give of an estimate besides its value."""
 VALUE_AND_LIMITS = (
@@ -419,38 +415,6 @@ def interval_cell(low: float, high: float, kind: Kind) -> Cell:
     """An interval in a table; a dash if there is none."""
     unknown = math.isnan(low) and math.isnan(high)
     return Cell(low, "–" if unknown else span(low, high, partial(written, kind=kind)))
-
-
-def limits_notes(
-    estimates: Sequence[tuple[str, "Estimate"]], *, clustered: bool = False
-) -> list[str]:
-    """The meaning of the value if calibrated, and which measures, by name, have no interval."""
-    # Not for the start of the command line.
-    from trueness.results._inference import INDEPENDENT_FLOOR
-
-    with_floor = {name for name, estimate in estimates if not math.isnan(estimate.floor)}
-    unbounded = []
-    places = []
-    for name, estimate in estimates:
-        if not estimate.bounded and math.isfinite(estimate.value):
-            reason = f"{estimate.note[:1].lower()}{estimate.note[1:]}"
-            unbounded.append((_NO_INTERVAL if name in with_floor else reason, name))
-        if estimate.where:
-            value = f"{join_names([name])} {number(estimate.value)}"
-            places.append(f"{value}: the gap of {estimate.where}.")
-    notes = []
-    if with_floor:
-        notes.append(f"{_FLOORS} {INDEPENDENT_FLOOR}" if clustered else _FLOORS)
-    for reason, names in grouped(unbounded).items():
-        if reason:
-            notes.append(f"{join_names(names)}: {reason}")
-    return [*notes, *dict.fromkeys(places)]
-
-
-def join_names(names: Iterable[str]) -> str:
-    """The names of measures in a sentence, each once."""
-    plain = [name.removeprefix("– ").replace(", %", "").replace(",", "") for name in names]
-    return ", ".join(dict.fromkeys(plain))
 
 
 def group_columns(by: Iterable[str | None]) -> list[Column]:

@@ -188,6 +188,13 @@ class DataSet:
             return "importance"
         return "frequency"
 
+    def digest(self) -> str:
+        """The digest of all columns: labels, scores, weights, clusters and groups."""
+        from trueness._input.digest import rows_digest
+
+        columns = self.columns
+        return rows_digest({**columns.groups, **columns.numbers, **columns.labels})
+
     # What the library takes.
 
     @property

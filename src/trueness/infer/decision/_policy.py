@@ -16,6 +16,20 @@ _BOUNDS = ("max_ece", "max_l2", "oe_within", "segment_gap", "slice_gap")
 _LEAST_LEVEL = 0.75
 
 
+def is_in_pyproject() -> bool:
+    """Whether the folder has a pyproject.toml with a policy."""
+    try:
+        table = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return _section(table) is not None
+
+
+def _section(table: Mapping[str, Any]) -> Any:
+    """The policy in the sections of a pyproject.toml, if there is one."""
+    return table.get("tool", {}).get("trueness", {}).get("gate")
+
+
 @dataclass(frozen=True)
 class Policy:
     """What must be kept; each bound is checked when a policy is read."""
@@ -65,7 +79,7 @@ class Policy:
             raise InputError("policy", "must be a file that exists", f"got {str(path)!r}") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as reason:
             raise InputError("policy", "must be TOML", f"{str(path)!r}: {reason}") from None
-        section = table.get("tool", {}).get("trueness", {}).get("gate")
+        section = _section(table)
         if section is None and path.name == "pyproject.toml":
             got = f"{str(path)!r} has none"
             raise InputError("policy", "must have a section [tool.trueness.gate]", got)
