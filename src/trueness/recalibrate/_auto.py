@@ -229,11 +229,13 @@ class AutoCalibration(LogitMap):
         plan = fits.Plan(self._cluster, max(1, min(_FOLDS, int(units))), float(self.level), worth)
         if logits.ndim == 2:
             fitted = self._fit_matrix(logits, rows, plan)
-            self.reach_ = self.knots_ = self.points_ = None
+            self.reach_ = None
         else:
             cells = logit_cells(logits, rows.y, rows.w)
-            fitted, self.knots_, self.points_ = fits.fit_vector(cells, rows, plan, self.monotone)
+            fitted = fits.fit_vector(cells, rows, plan, self.monotone)
             self.reach_ = cells.reach
+        self.knots_ = fitted.knots
+        self.points_ = fitted.points
         self.candidates_ = fitted.names
         self.curves_ = fitted.curves
         self.weights_ = fitted.weights
@@ -260,16 +262,13 @@ class AutoCalibration(LogitMap):
         return fits.fit_matrix(rows, plan)
 
     def _formula(self) -> formulas.LogOdds | formulas.Softmax | formulas.PythonOnly:
+        """The weighted mean of all candidates: one curve of the log-odds, or one linear map.
+
+        With `limits`, scores of 0 in a matrix stay 0, which has no form but this function.
+        """
         n = self.n_classes_
         if n is None:
-            shapes: Any = fits.vector_shapes(
-                self.reach_,  # type: ignore[arg-type]  # a map of a vector has both
-                self.knots_,  # type: ignore[arg-type]
-            ).values()
-            curves = [shape.curve(theta) for shape, theta in zip(shapes, self.curves_, strict=True)]
-            isotonic = formulas.joined(*self.points_)  # type: ignore[misc]  # two rows
-            every = [formulas.line(0, 1), *curves, isotonic]
-            return self._log_odds(formulas.weighted_curve(zip(self.weights_, every, strict=True)))
+            return self._vector_formula()
         parametric = zip(self.candidates_[1:], self.curves_, strict=True)
         linears = [
             formulas.Linear(),
@@ -290,6 +289,17 @@ class AutoCalibration(LogitMap):
         return formulas.PythonOnly(
             zeros_stay, "with limits=True, which class wins depends on which others are 0"
         )
+
+    def _vector_formula(self) -> formulas.LogOdds:
+        """The weighted mean of the identity, the fitted shapes and isotonic regression."""
+        assert self.reach_ is not None and self.knots_ is not None and self.points_ is not None
+        curves = [formulas.line(0, 1)]
+        shapes = fits.vector_shapes(self.reach_, self.knots_).values()
+        for shape, theta in zip(shapes, self.curves_, strict=True):
+            curves.append(shape.curve(theta))
+        x, y = self.points_
+        curves.append(formulas.joined(x, y))
+        return self._log_odds(formulas.weighted_curve(zip(self.weights_, curves, strict=True)))
 
     @property
     def leave_alone_(self) -> bool:

@@ -285,14 +285,14 @@ class AutoFit(NamedTuple):
     weights: Floats
     gain: Gain
     brier_gain: Gain
+    knots: Floats | None = None  # of the spline, for a vector of scores
+    points: Floats | None = None  # of isotonic regression, for a vector of scores
 
 
-def fit_vector(
-    cells: LogitCells, rows: CalibrationSet, plan: Plan, monotone: bool
-) -> tuple[AutoFit, Floats, Floats]:
+def fit_vector(cells: LogitCells, rows: CalibrationSet, plan: Plan, monotone: bool) -> AutoFit:
     """Fit the candidates on all rows and without each fold, and weigh them.
 
-    Also knots, and isotonic points.
+    The last coefficients of each candidate are those of all rows, the others those without a fold.
     """
     folds = deal_folds(cells, rows, plan.cluster, plan.folds, number_of_deals(plan.rows_worth))
     weight, events = folds.training()
@@ -311,8 +311,16 @@ def fit_vector(
         np.array([joined(*sums)(cells.z) for sums in points[:-1]]).reshape(folds.events.shape)
     )
     names = ("identity", *shapes, "isotonic regression")
-    weights, gains = _weigh_vector(np.array(held_out), folds, cells, rows, plan)
-    return AutoFit(names, tuple(curves), weights, *gains), knots, points[-1]
+    weights, (gain, brier_gain) = _weigh_vector(np.array(held_out), folds, cells, rows, plan)
+    return AutoFit(
+        names=names,
+        curves=tuple(curves),
+        weights=weights,
+        gain=gain,
+        brier_gain=brier_gain,
+        knots=knots,
+        points=points[-1],
+    )
 
 
 def _weigh_vector(
@@ -443,31 +451,48 @@ MATRIX_CANDIDATES = {
 
 
 def fit_matrix(rows: CalibrationSet, plan: Plan) -> AutoFit:
-    """Fit the candidates on all rows of log-probabilities and without each fold, and weigh them."""
+    """Fit the candidates to log-probabilities, with and without each fold, and weigh them.
+
+    Of a large matrix, all but the first candidate are fitted to rows that are drawn. With fewer
+    than two folds nothing is held out, so that candidates have equal evidence and no gain.
+    """
     every = rows
-    cluster = plan.cluster
-    worth = plan.rows_worth
     if rows.p.size > _MOST_ENTRIES:
-        drawn = (
-            deal_rows(rows.p, rows.y, rows.w, cluster, math.ceil(rows.p.size / _MOST_ENTRIES), 1)[0]
-            == 0
-        )
-        rows = rows.take(drawn)
-        worth *= float(rows.weights.sum() / every.weights.sum())
-        cluster = None if cluster is None else np.unique(cluster[drawn], return_inverse=True)[1]
-    has_few_classes = rows.p.shape[1] <= _MOST_CLASSES
-    w = rows.weights
-    names = (
-        tuple(MATRIX_CANDIDATES)
-        if has_few_classes
-        else ("temperature scaling", "structured vector scaling")
-    )
+        rows, plan = _drawn(rows, plan)
+    names = tuple(MATRIX_CANDIDATES)
+    if rows.p.shape[1] > _MOST_CLASSES:
+        names = ("temperature scaling", "structured vector scaling")
     candidates = [MATRIX_CANDIDATES[name] for name in names]
-    curves = [candidate.fit(every if i == 0 else rows) for i, candidate in enumerate(candidates)]
-    fixed = ("identity", *names), tuple(curves)
-    if plan.folds < 2:  # nothing can be held out
-        return AutoFit(*fixed, mixture_weights(np.zeros(1 + len(names))), _NO_GAIN, _NO_GAIN)
-    dealt = deal_rows(rows.p, rows.y, rows.w, cluster, plan.folds, number_of_deals(worth))
+    curves = tuple(
+        candidate.fit(every if i == 0 else rows) for i, candidate in enumerate(candidates)
+    )
+    if plan.folds < 2:
+        weights = mixture_weights(np.zeros(1 + len(names)))
+        return AutoFit(("identity", *names), curves, weights, _NO_GAIN, _NO_GAIN)
+    weights, (gain, brier_gain) = _weigh_matrix(rows, candidates, plan)
+    return AutoFit(("identity", *names), curves, weights, gain, brier_gain)
+
+
+def _drawn(rows: CalibrationSet, plan: Plan) -> tuple[CalibrationSet, Plan]:
+    """As many rows as can be fitted often, drawn at random, and the plan for them."""
+    parts = math.ceil(rows.p.size / _MOST_ENTRIES)
+    (part,) = deal_rows(rows.p, rows.y, rows.w, plan.cluster, parts, 1)
+    drawn = rows.take(part == 0)
+    worth = plan.rows_worth * float(drawn.weights.sum() / rows.weights.sum())
+    cluster = plan.cluster
+    if cluster is not None:
+        cluster = np.unique(cluster[part == 0], return_inverse=True)[1]
+    return drawn, plan._replace(cluster=cluster, rows_worth=worth)
+
+
+def _weigh_matrix(
+    rows: CalibrationSet, candidates: list[MatrixCandidate], plan: Plan
+) -> tuple[Floats, list[Gain]]:
+    """Weights of candidates from held-out rows, and the gains of their mixture."""
+    cluster = plan.cluster
+    w = rows.weights
+    deals = number_of_deals(plan.rows_worth)
+    dealt = deal_rows(rows.p, rows.y, rows.w, cluster, plan.folds, deals)
     logs = [_held_out(rows, candidates, fold) for fold in dealt]
     label_loss = [-log[:, np.arange(rows.y.size), rows.y] for log in logs]
     by_fold = [
@@ -482,10 +507,10 @@ def fit_matrix(rows: CalibrationSet, plan: Plan) -> AutoFit:
         _mixture_gain(log, rows.y, weights[:, i, dealt[i]]) for i, log in enumerate(logs)
     ]
     gains = [
-        mean_gain(candidate, w, cluster, plan.level, worth)
-        for candidate in np.mean(differences, axis=0)
+        mean_gain(difference, w, cluster, plan.level, plan.rows_worth)
+        for difference in np.mean(differences, axis=0)
     ]
-    return AutoFit(*fixed, mixture_weights(loss.sum(axis=2).mean(axis=1), effect), *gains)
+    return mixture_weights(loss.sum(axis=2).mean(axis=1), effect), gains
 
 
 def _held_out(rows: CalibrationSet, candidates: list[MatrixCandidate], fold: Ints) -> Floats:

@@ -102,6 +102,10 @@ class PlattScaling(shapes.LogitMap):
     ridge: float = 0.0
 
     def _fit(self, rows: CalibrationSet) -> None:
+        """Fit the slope and the intercept of the log-odds; with `ridge` by penalized likelihood.
+
+        Where the likelihood has no maximum there is a warning, and a line all the same.
+        """
         x = self._fit_logits(rows).astype(np.float64)
         w = rows.weights
         unit = _unit(x)
@@ -120,16 +124,16 @@ class PlattScaling(shapes.LogitMap):
         slope, intercept = recalibration_line(x, w, events)
         if math.isnan(slope):
             slope, intercept = recalibration_line(x, w, smooth)
-            if math.isnan(slope):
-                shift = recalibration_shift(x / unit, w, events)
-                if math.isnan(shift):
-                    shift = recalibration_shift(x / unit, w, smooth)
-                slope = 1 / unit
-                intercept = shift
-                message = "All scores are equal: the slope is not determined; it is set to 1."
-            else:
-                message = f"{_SEPARATE}; the slope is {round(slope * unit, 12):.4g}."
-            warn(message, SeparableWarning)
+            if not math.isnan(slope):
+                shown = f"{round(slope * unit, 12):.4g}"
+                warn(f"{_SEPARATE}; the slope is {shown}.", SeparableWarning)
+        if math.isnan(slope):
+            slope = 1 / unit
+            intercept = recalibration_shift(x / unit, w, events)
+            if math.isnan(intercept):
+                intercept = recalibration_shift(x / unit, w, smooth)
+            text = "All scores are equal: the slope is not determined; it is set to 1."
+            warn(text, SeparableWarning)
         self.slope_ = slope * unit
         self.intercept_ = intercept
 

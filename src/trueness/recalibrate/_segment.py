@@ -201,29 +201,42 @@ class SegmentCalibration(base.Calibrator):
         cluster = self._cluster
         w = rows.weights
         self.overall_, self.shifts_ = self._parts(rows, code, cluster)
-        gain, loss = np.zeros((2, rows.y.size))
-        units = rows.y.size if cluster is None else np.unique(cluster).size
+        gain = np.zeros(rows.y.size)
+        if len(self.segments_) > 1:
+            gain = self._held_out_gain(rows, code, cluster)
         worth = float(w.sum())
         if not are_whole(w):
             worth = float(w.sum() ** 2 / (w @ w))
-        with collected_warnings():  # what they say of parts, they said of all rows
-            folds = min(_FOLDS, units) if len(self.segments_) > 1 else 1
-            (fold,) = deal_rows(np.asarray(rows.p, np.float64), rows.y, rows.w, cluster, folds, 1)
-            for out in (fold == f for f in range(folds) if folds > 1):
-                rest = None if cluster is None else cluster[~out]
-                overall, shifts = self._parts(rows.take(~out), code[~out], rest)
-                plain = overall._formula()(rows.p[out])
-                before, after = (
-                    np.maximum(np.where(rows.y[out] == 1, q, 1 - q), 1e-300)
-                    for q in (plain, _shifted(plain, shifts[code[out]]))
-                )
-                gain[out] = np.log(after / before)
-                loss[out] = -np.log(before)
-        if abs(w @ gain) <= _ROUNDING * (w @ loss):
-            gain[:] = 0.0
         self.gain_, low, high = mean_gain(gain, w, cluster, _LEVEL, worth)
         self.gain_low_ = self.gain_ - _WIDER * (self.gain_ - low)
         self.gain_high_ = self.gain_ + _WIDER * (high - self.gain_)
+
+    def _held_out_gain(self, rows: CalibrationSet, code: Ints, cluster: Ints | None) -> Floats:
+        """How much the shifts lower the log loss of each row, by maps fitted without its fold.
+
+        All 0 if the sum is no more than rounding error, or if there are too few rows to fold.
+        """
+        gain, loss = np.zeros((2, rows.y.size))
+        units = rows.y.size if cluster is None else np.unique(cluster).size
+        folds = min(_FOLDS, units)
+        if folds < 2:
+            return gain
+        (fold,) = deal_rows(np.asarray(rows.p, np.float64), rows.y, rows.w, cluster, folds, 1)
+        with collected_warnings():  # what they say of parts, they said of all rows
+            for number in range(folds):
+                out = fold == number
+                rest = None if cluster is None else cluster[~out]
+                overall, shifts = self._parts(rows.take(~out), code[~out], rest)
+                plain = overall._formula()(rows.p[out])
+                shifted = _shifted(plain, shifts[code[out]])
+                before = _label_probability(plain, rows.y[out])
+                after = _label_probability(shifted, rows.y[out])
+                gain[out] = np.log(after / before)
+                loss[out] = -np.log(before)
+        w = rows.weights
+        if abs(w @ gain) <= _ROUNDING * (w @ loss):
+            gain[:] = 0.0
+        return gain
 
     def _parts(
         self, rows: CalibrationSet, code: Ints, cluster: Ints | None
@@ -349,6 +362,11 @@ def _segments(
         for pair in distinct.T
     ]
     return tuple(column.name for column in columns), keys, code.reshape(-1)
+
+
+def _label_probability(p: Floats, y: Ints) -> Floats:
+    """The probability that scores gave to the label of each row, never 0."""
+    return np.maximum(np.where(y == 1, p, 1 - p), 1e-300)
 
 
 def _shifted(q: Floats, shift: Floats) -> Floats:
