@@ -27,6 +27,7 @@ class Region(NamedTuple):
     low: float
     high: float
     low_closed: bool
+    """Whether `low` itself belongs to the set."""
     includes_zero: bool
 
 
@@ -38,17 +39,18 @@ def upper_quantile(alpha: float) -> float:
 def null_deviation(
     n: float, cells: int, classes: int | None, k: int = 1, support: Support = "published"
 ) -> float:
-    r"""The limiting deviation of T under calibration, :math:`\sigma_0 / (n \sqrt w)`.
+    r"""The limiting standard deviation of T for calibrated scores, :math:`\sigma_0 / (n \sqrt w)`.
 
-    `cells` is an int `bins`: cells per axis for cubes, of [0, 1] for P(positive), the paper's m for
-    simplices.
+    For `n` rows and the `k` largest of the scores of `classes` classes, None for one score. `cells`
+    is an int `bins`: cells per axis for cubes, of [0, 1] for P(positive), the paper's m for
+    simplices. `support` says which scores are possible.
     """
     if classes is not None and k == classes:
         log_volume = -math.lgamma(k) - (k - 1) * math.log(cells)
     else:
         log_volume = -k * math.log(cells)
-    log_spread = (log_null_variance(classes, k, support) - log_volume) / 2 - math.log(n)
-    return math.exp(min(log_spread, 700.0))
+    log_deviation = (log_null_variance(classes, k, support) - log_volume) / 2 - math.log(n)
+    return math.exp(min(log_deviation, 700.0))  # no float holds more than e^709
 
 
 def zero_threshold(
@@ -59,37 +61,45 @@ def zero_threshold(
     k: int = 1,
     support: Support = "published",
 ) -> float:
-    """The value of T at which calibration is rejected; see :func:`null_deviation`."""
+    """The T from which calibration is rejected; other arguments as for :func:`null_deviation`."""
     return upper_quantile(alpha) * null_deviation(n, cells, classes, k, support)
 
 
 def analytic_region(
     statistic: float, variance: float, n: float, threshold: float, alpha: float
 ) -> Region:
-    """Algorithm 1 of the paper, with every branch of its interval (8).
+    """The set of Algorithm 1 of the paper, with every branch of its interval (8).
 
-    `variance` is σ̂₁², and zero belongs to the set if T is below `threshold`; alpha = 1 − level is
-    below 1/2.
+    `statistic` is T, of `n` rows, and `variance` is σ̂₁². Zero belongs to the set if T is below
+    `threshold`; alpha = 1 − level is below 1/2. Without an error or a variance the set is zero.
     """
     t = max(statistic, 0.0)
-    s = math.sqrt(variance / n)
-    two_sided = upper_quantile(alpha / 2)
-    one_sided = upper_quantile(alpha)
-    high = t + two_sided * s
+    deviation = math.sqrt(variance / n)
+    two_sided = t - upper_quantile(alpha / 2) * deviation
+    one_sided = t - upper_quantile(alpha) * deviation
+    high = t + upper_quantile(alpha / 2) * deviation
     zero = t < threshold
-    if t / 2 <= t - two_sided * s:
-        low = t - two_sided * s
-    elif t - one_sided * s < t / 2:
-        low = max(0.0, t - one_sided * s)
+    if t / 2 <= two_sided:
+        low = two_sided
+    elif one_sided < t / 2:
+        low = max(0.0, one_sided)
     else:
         low = t / 2
     only_zero = high == 0
     # An end at zero belongs to the set only if the test of zero does not reject it.
-    return Region(low, high, low > 0 or zero or only_zero, zero or only_zero)
+    return Region(
+        low,
+        high,
+        low_closed=low > 0 or zero or only_zero,
+        includes_zero=zero or only_zero,
+    )
 
 
 def sums_of_bins(bins: Bins) -> PairSums:
-    """The sums over pairs, for one score per row, from bins."""
+    """The sums over pairs of rows, for one score per row, from bins; empty ones are left out.
+
+    Weights that are not whole numbers are refused.
+    """
     if not bins.whole:
         raise InputError(
             "sample_weight", "must be whole numbers that sum to less than 2³⁵: they count rows"
@@ -99,11 +109,18 @@ def sums_of_bins(bins: Bins) -> PairSums:
     s = bins.excess[filled]
     q = (bins.events - 2 * bins.sum_event_score + bins.sum_square)[filled]
     paired = (q[n >= 2] / (n[n >= 2] - 1)).sum()
-    return PairSums(n, s[:, None], q, s**2 * q, np.array([[q.sum()]]), np.array([[paired]]))
+    return PairSums(
+        n=n,
+        s=s[:, None],
+        q=q,
+        along=s**2 * q,
+        outer=np.array([[q.sum()]]),
+        paired=np.array([[paired]]),
+    )
 
 
 def equal_width(rule: BinRule) -> EqualWidth:
-    """The rule, whose cells must have equal volume."""
+    """The rule itself; one whose cells have no equal volume is refused."""
     if not isinstance(rule, EqualWidth):
         demand = "must be of equal width for `method='analytic'`, whose null deviation assumes it"
         raise InputError(
@@ -113,7 +130,10 @@ def equal_width(rule: BinRule) -> EqualWidth:
 
 
 def analytic(cells: Cells, options: Options) -> Outcome:
-    """The test: z of T over its limiting null deviation, upper tail."""
+    """The test of calibration by cells of equal width: T over its limiting null deviation.
+
+    The default is n^0.4 cells of the n rows. Weights must count rows.
+    """
     n = int(require_counts(cells, "`method='analytic'`").weight.sum())
     rule = equal_width(options.rule or EqualWidth(max(2, round(n**0.4))))
     return analytic_outcome(of_cells(cells, rule, options.classes), rule.n, f"Bins: {rule!r}.")

@@ -97,6 +97,11 @@ def interval_of(
 
 
 def _interval(evidence: Evidence, question: "_Question", squared: bool, seed: int) -> Interval:
+    """The interval of rows or sums by the method of the question, after these are checked.
+
+    Rows in clusters and importance weights are taken by 'score' alone, for one score per row, and
+    not as sums. With `squared` it is that of the squared error.
+    """
     if evidence.dependent:
         argument = "cluster"
     elif evidence.importance:
@@ -180,6 +185,7 @@ class _Question(NamedTuple):
 def checked_question(
     k: Any, bins: Any, level: Any, method: Any, smoothness: Any, resamples: int | None, support: Any
 ) -> _Question:
+    """The options, checked, with defaults where none depends on the rows."""
     k = checked_k(k)
     level = checked_level(level)
     checked_word(method, "method", tuple(_METHODS))
@@ -212,6 +218,7 @@ def _top_k_scores(evidence: Evidence, question: _Question) -> BinnedScores:
 
 
 def _score(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:
+    """The score set in default or in given bins, of rows with one score or several."""
     if question.k > 1:
         return _given_cells(_top_k_scores(evidence, question), question, seed)
     rule = question.rule()
@@ -229,11 +236,13 @@ def _score(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:
 
 
 def _given_cells(scores: BinnedScores, question: _Question, seed: int) -> ScoreSet:
+    """The score set in given bins of independent rows; bins without any pair are refused."""
     return given_score_set(scores, _pair_sums(scores), question.alpha, seed)
 
 
 # One form for all methods: this one draws nothing.
 def _analytic(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:  # noqa: ARG001
+    """The published set, in cells of equal width; where all rows are alone, with a warning."""
     if question.k > 1:
         scores = _top_k_scores(evidence, question)
         sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
@@ -266,6 +275,11 @@ def _analytic(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:  
 
 
 def _resampling(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:
+    """The set by one of the methods that resample rows.
+
+    The bootstraps of more than 2,000 rows, and those of binned sums, draw sums of bins in place of
+    rows.
+    """
     if question.k > 1:
         scores = _top_k_scores(evidence, question)
     else:
@@ -302,16 +316,19 @@ _METHODS: Final[Mapping[str, Callable[[Evidence, _Question, int], ScoreSet]]] = 
 
 
 def _classes(sums: Tally | Binned) -> int | None:
+    """The number of classes of sums of several scores per row; None for one score."""
     if sums.classes is None:
         return None
     return len(sums.classes)
 
 
 def _pair_sums(scores: BinnedScores) -> PairSums:
+    """The sums over pairs of rows that share a bin; bins without any pair are refused."""
     sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)
     _require_pairs(sums)
     return sums
 
 
 def _require_pairs(sums: PairSums) -> None:
+    """Refuse sums without any pair of rows in a bin; warn if most rows are alone."""
     check_pairs(int((sums.n == 1).sum()), int(sums.total), "two rows", "alone in their bin")

@@ -24,6 +24,7 @@ from trueness.typing import Floats, Ints
 
 # Numbers drawn at a time, so that memory stays small.
 _BATCH = 1 << 19
+# Units of the two halves in which bins hold sums of scores exactly.
 _HIGH_UNIT = 2.0**-26
 _LOW_UNIT = 2.0**-53
 
@@ -89,14 +90,18 @@ class RowKinds:
         return float(self.of_counts(self.count))
 
     def of_counts(self, count: Ints) -> Floats:
-        """The squared error of samples given by their rows of each kind, of shape (..., kinds)."""
-        s = np.stack([np.add.reduceat(count * u, self.first, axis=-1) for u in self.u.T], axis=-1)
+        """The squared error of samples with `count` rows of each kind.
+
+        The counts are of shape (samples, kinds) and the errors (samples,), or of shape (kinds,) and
+        a single number.
+        """
+        residual_sums = [np.add.reduceat(count * u, self.first, axis=-1) for u in self.u.T]
         n = np.add.reduceat(count, self.first, axis=-1)
         q = np.add.reduceat(count * self.square, self.first, axis=-1)
-        return pair_mean(n, s, q)
+        return pair_mean(n, np.stack(residual_sums, axis=-1), q)
 
     def of_rows(self, row: Ints) -> Floats:
-        """The squared error of samples given by row numbers, of shape (samples, size)."""
+        """The squared error of samples given by their row numbers, of shape (samples, size)."""
         # If every kind is one row, the row number is the kind.
         if self.count.size == self.n:
             kind = row
@@ -116,13 +121,14 @@ class RowKinds:
 
 
 def resampled_bins(bins: Bins, resamples: int, rng: _Generator) -> Floats:
-    r"""The debiased squared error of bootstrap resamples, from sums with second moments.
+    r"""The debiased squared error of bootstrap resamples, from bins with second moments.
 
     For m rows of one bin and label, whose scores have mean :math:`\mu` and variance
     :math:`\sigma^2` in the sample, Σp is drawn from the normal distribution with mean
     :math:`m\mu` and variance :math:`m\sigma^2`, and Σp² is set to
     :math:`2\mu\Sigma p - m\mu^2 + m\sigma^2`, which replaces Σ(p − μ)² by its mean. The debiased
-    squared error of a resample then has the same mean as with rows.
+    squared error of a resample then has the same mean as with rows. Bins whose weights are not
+    whole numbers hold no counts, and are refused.
     """
     if bins.table is None:
         demand = "must be whole numbers that sum to less than 2³⁵ to resample rows"
@@ -132,24 +138,24 @@ def resampled_bins(bins: Bins, resamples: int, rng: _Generator) -> Floats:
         )
     table = bins.table[np.flatnonzero(bins.weight > 0)]
     n = table[..., 0]
-    safe = np.maximum(n, 1)
+    safe = np.maximum(n, 1)  # a bin may lack one of the labels
     mean = (table[..., 1] * _HIGH_UNIT + table[..., 2] * _LOW_UNIT) / safe
     mean_square = (table[..., 3] * _HIGH_UNIT + table[..., 4] * _LOW_UNIT) / safe
     variance = np.maximum(mean_square - mean**2, 0.0)
-    values = []
+    errors = []
     for batch in _batch_sizes(resamples, n.size):
         m = rng.multinomial(int(n.sum()), (n / n.sum()).ravel(), batch).reshape(batch, *n.shape)
         score = m * mean + np.sqrt(m * variance) * rng.standard_normal(m.shape)
         square = 2 * mean * score + m * (variance - mean**2)
         events = m[..., 1]
-        excess = (events - score.sum(axis=2))[..., np.newaxis]
-        squares = events - 2 * score[..., 1] + square.sum(axis=2)
-        values.append(pair_mean(m.sum(axis=2), excess, squares))
-    return np.concatenate(values)
+        residual = (events - score.sum(axis=2))[..., np.newaxis]
+        residual_squares = events - 2 * score[..., 1] + square.sum(axis=2)
+        errors.append(pair_mean(m.sum(axis=2), residual, residual_squares))
+    return np.concatenate(errors)
 
 
 def _batch_sizes(resamples: int, numbers: int) -> Iterator[int]:
-    """Sizes of batches of resamples, each of which draws `numbers` numbers."""
+    """Sizes of batches of resamples that add up to `resamples`; each draws `numbers` numbers."""
     size = max(1, _BATCH // numbers)
     return (min(size, resamples - begin) for begin in range(0, resamples, size))
 
@@ -165,7 +171,7 @@ def bootstrap_squared_ece(sums: RowKinds | Bins, resamples: int, rng: _Generator
 
 
 def _resample_counts(count: Ints, resamples: int, rng: _Generator) -> Ints:
-    """The number of rows of each kind in each resample, of shape (resamples, kinds)."""
+    """The number of rows of each kind in each bootstrap resample, of shape (resamples, kinds)."""
     n = int(count.sum())
     if n > count.size:
         return rng.multinomial(n, count / n, resamples)
@@ -194,6 +200,7 @@ def centred_interval(estimate: float, drawn: Floats, level: float) -> _Ends:
 
 
 def _quantiles(drawn: Floats, level: float) -> _Ends:
+    """The quantiles that leave an equal share of the draws on both sides."""
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
@@ -206,9 +213,9 @@ def bootstrap(
     resamples: int,
     rng: _Generator,
 ) -> _Ends:
-    """A bootstrap interval for the squared error, with one of the three rules above.
+    """A bootstrap interval for the squared error, whose ends may be negative.
 
-    Ends may be negative.
+    `ends` is one of the three rules above: a function of the estimate, the resamples and the level.
     """
     estimate = sums.estimate if isinstance(sums, RowKinds) else sums_of_bins(sums).statistic
     return ends(estimate, bootstrap_squared_ece(sums, resamples, rng), level)
@@ -238,7 +245,11 @@ def published_subsampling(
 def _scaled_errors(
     rows: RowKinds, level: float, resamples: int, rng: _Generator, *, replace: bool
 ) -> _Ends:
-    """Quantiles of the errors of subsamples, scaled to those of the sample."""
+    """Quantiles of the errors of subsamples of √n rows, scaled to those of the sample.
+
+    An error is that of the estimate in a subsample about that in the sample; `replace` says whether
+    a row may be drawn twice.
+    """
     size = math.isqrt(rows.n)
     low, high = _quantiles(subsamples(rows, size, resamples, rng, replace=replace), level)
     scale = math.sqrt(size / rows.n)
@@ -248,7 +259,10 @@ def _scaled_errors(
 def subsamples(
     rows: RowKinds, size: int, resamples: int, rng: _Generator, *, replace: bool
 ) -> Floats:
-    """The squared error of `resamples` samples of `size` rows each."""
+    """The squared error of `resamples` samples of `size` rows each, of shape (resamples,).
+
+    `replace` says whether a row may be drawn twice.
+    """
     batches = []
     for batch in _batch_sizes(resamples, max(size, rows.first.size)):
         if replace:
@@ -339,9 +353,10 @@ def number_of_splits(
 
 
 def split_counts(count: Ints, parts: int, rng: np.random.Generator) -> Ints:
-    """Random split of rows of several kinds into parts of nearly equal size.
+    """A random split of rows of several kinds into parts of nearly equal size.
 
-    Counts of shape (parts, kinds).
+    `count` holds the rows of each kind; the result is of shape (parts, kinds). With 10⁹ rows or
+    more the split is refused, unless every kind is one row.
     """
     n = int(count.sum())
     if n == count.size:  # one row of each kind: a shuffled deck
@@ -359,5 +374,6 @@ def split_counts(count: Ints, parts: int, rng: np.random.Generator) -> Ints:
 
 
 def _hull(rows: RowKinds, parts: int, rng: _Generator) -> _Ends:
+    """The smallest and the largest squared error of the parts of a random split."""
     estimates: Floats = rows.of_counts(split_counts(rows.count, parts, rng))
     return float(estimates.min()), float(estimates.max())

@@ -68,7 +68,7 @@ class BinnedResiduals:
         return self._statistic(self.n, self.s)
 
     def resampled(self, count: Ints) -> float:
-        """T of a resample with `count` copies of each row, or cluster.
+        """T of a resample with `count` copies of each row or, with clusters, of each cluster.
 
         Copies are not paired with each other.
         """
@@ -103,11 +103,11 @@ class BinnedResiduals:
         return np.repeat(self.coefficient, np.diff(self.start))
 
     def _statistic(self, n: Floats, s: Floats) -> float:
-        """T of entries with these numbers of rows and sums of residuals."""
+        """T of entries with these rows and sums of residuals; bins without a pair add 0."""
         size = self._bin_sums(n)
-        excess = self._bin_sums(s)
+        bin_sum = self._bin_sums(s)
         pairs = size * size - self._bin_sums(n * n)
-        products = excess * excess - self._bin_sums(s * s)
+        products = bin_sum * bin_sum - self._bin_sums(s * s)
         paired = pairs > 0
         return float(size[paired] @ (products[paired] / pairs[paired]) / size.sum())
 
@@ -120,16 +120,16 @@ class BinnedResiduals:
         influences average to T.
         """
         size = self._bin_sums(self.n)
-        excess = self._bin_sums(self.s)
+        bin_sum = self._bin_sums(self.s)
         size_squares = self._bin_sums(self.n**2)
         squares = self._bin_sums(self.s**2)
         n = self.n[self.entry]
         s = self.s[self.entry]
         rest_n = size[self.bin_of] - n
-        rest_s = excess[self.bin_of] - s
+        rest_s = bin_sum[self.bin_of] - s
         rest_pairs = rest_n**2 - (size_squares[self.bin_of] - n**2)
         with np.errstate(divide="ignore", invalid="ignore"):
-            whole = ((excess**2 - squares) / (size**2 - size_squares))[self.bin_of]
+            whole = ((bin_sum**2 - squares) / (size**2 - size_squares))[self.bin_of]
             rest = (rest_s**2 - (squares[self.bin_of] - s**2)) / rest_pairs
             # With weights, only rounding is left of a single other entry.
             paired = rest_pairs > 1e-12 * rest_n**2
@@ -139,16 +139,17 @@ class BinnedResiduals:
     def deviations(self) -> sparse.csr_array:
         r"""Sums of u − ū of the entries times √c, of shape (bins, units), c the coefficients of T.
 
-        The mean of a bin is pulled towards its own rows: the sum of entry e, with :math:`N_e` of N
-        rows, has only :math:`1 - N_e/N` of its variance around the true mean, and is divided by the
-        root of this factor.
+        A unit is a row, or a cluster. The mean of a bin is pulled towards its own rows: the sum of
+        entry e, with :math:`N_e` of N rows, has only :math:`1 - N_e/N` of its variance around the
+        true mean, and is divided by the root of this factor. An entry alone in its bin has 0.
         """
         entries = np.diff(self.start)
         size = np.repeat(self._bin_sums(self.n), entries)
-        excess = np.repeat(self._bin_sums(self.s), entries)
-        rest = 1 - self.n / size
-        spread = (self.s - self.n * excess / size) / np.sqrt(np.where(rest > 0, rest, 1.0))
-        values = np.sqrt(self.coefficient_of_entries) * spread
+        bin_sum = np.repeat(self._bin_sums(self.s), entries)
+        factor = 1 - self.n / size
+        centred = self.s - self.n * bin_sum / size
+        deviation = centred / np.sqrt(np.where(factor > 0, factor, 1.0))
+        values = np.sqrt(self.coefficient_of_entries) * deviation
         shape = self.first.size, int(self.unit.max()) + 1
         return sparse.csr_array((values, self.unit, self.start), shape=shape)
 
@@ -163,7 +164,10 @@ class BinnedResiduals:
 
 
 def residuals_in(rows: ClusteredRows, rule: BinRule, *, check: bool = True) -> BinnedResiduals:
-    """The residuals of clustered rows in the bins of a rule; `check` that there are pairs."""
+    """The residuals of clustered rows in the bins of a rule.
+
+    With `check` a sample without any pair is refused, and one with few is warned of.
+    """
     bin_of = bin_numbers(rows.top, rule, rows.cells)
     residuals = BinnedResiduals(rows.u, bin_of, rows.cluster, rows.weight, counts=rows.counts)
     if check:
@@ -175,7 +179,7 @@ def residuals_in(rows: ClusteredRows, rule: BinRule, *, check: bool = True) -> B
 def check_pairs(alone: int, total: int, what: str, where: str = "") -> None:
     """Raise if no bin holds `what`, rows that can be paired; warn if most rows cannot.
 
-    `where` says where those rows are.
+    Of `total` rows `alone` cannot be paired; `where` says where those are.
     """
     if alone == total:
         got = f"{alone:,} rows are in as many bins" if what == "two rows" else ""
@@ -193,18 +197,20 @@ def check_pairs(alone: int, total: int, what: str, where: str = "") -> None:
 def pair_variance(first: BinnedResiduals, second: BinnedResiduals) -> float:
     r"""The variance of the difference of two T if both models were right on average in every bin.
 
-    Both are sums over pairs of units, :math:`T = \sum_{g \ne h} \sum_b c_b S_{bg} S_{bh}`. Their
-    difference :math:`\sum_{g \ne h} K_{gh}` has uncorrelated terms of mean zero and the variance
+    The residuals are those of the same rows, in the bins of each model. Both T are sums over pairs
+    of units, :math:`T = \sum_{g \ne h} \sum_b c_b S_{bg} S_{bh}`. Their difference
+    :math:`\sum_{g \ne h} K_{gh}` has uncorrelated terms of mean zero and the variance
     :math:`2 \sum_{g \ne h} K_{gh}^2`, :math:`K = X^\top X - Z^\top Z`, from products of bins:
     :math:`\|K\|^2 = \|X X^\top\|^2 - 2 \|X Z^\top\|^2 + \|Z Z^\top\|^2`, less the diagonal.
     """
     x = first.deviations()
     z = second.deviations()
-    whole = _squared_norm(x @ x.T) - 2 * _squared_norm(x @ z.T) + _squared_norm(z @ z.T)
+    norm = _squared_norm(x @ x.T) - 2 * _squared_norm(x @ z.T) + _squared_norm(z @ z.T)
     units = x.shape[1]
     diagonal = np.bincount(x.indices, x.data**2, units) - np.bincount(z.indices, z.data**2, units)
-    return max(0.0, 2 * (whole - float(diagonal @ diagonal)))
+    return max(0.0, 2 * (norm - float(diagonal @ diagonal)))
 
 
 def _squared_norm(products: sparse.csr_array) -> float:
+    """The sum of the squares of all entries of a matrix."""
     return float(products.data @ products.data)

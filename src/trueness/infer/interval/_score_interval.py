@@ -37,10 +37,13 @@ from trueness.typing import Floats, Ints, Numbers
 _LEAST_LEADING = 0.2
 # The upper end takes n^0.65 cells of equal mass.
 _FINE = 0.65
+# Degrees of freedom of Student's t in the ends of a set: with a normal quantile, sets of large
+# errors covered about 0.89 in place of 0.90.
 _FREEDOM = 30
 # The upper end is at least that of the statistic below which calibrated scores lie in this share of
 # data sets.
 _LUCKY = 0.05
+# A rate that equals its score counts as this far from it, so that it can be scaled.
 _NO_GAP = 1e-9
 # From this number of rows per distinct score on, squared gaps are nearly those of normal numbers.
 _TRUSTED = 5
@@ -55,12 +58,14 @@ class ScoreSet(NamedTuple):
     region: Region
     n: int
     bins: str
+    """The cells in words."""
     finer: float | None = None
+    """The estimate in fine cells."""
     note: str = ""
 
 
 class _Part(NamedTuple):
-    """The estimate T in one partition, and its variance."""
+    """The estimate T in one partition of the scores, and its variance."""
 
     estimate: float
     null: float
@@ -73,21 +78,21 @@ class _Part(NamedTuple):
     paired: bool
     """Whether any cell holds a pair."""
     gaps: "_Gaps | None" = None
-    """If every cell is one score."""
+    """If every cell is one score with enough rows."""
 
     def ends(self, alpha: float) -> tuple[float, float]:
-        r"""The ends of a set of :math:`\theta \ge 0`.
+        r"""The ends of the set of all :math:`\theta \ge 0` at level 1 − alpha, at least 0.
 
-        All with :math:`(T - \theta)^2 \le z^2 (\tau^2 + 4 R_1 \theta / n + R_2 \theta^2 / n)`. The
-        upper end uses max(T, 0), and the distribution of squares if every cell is one score.
-        With a normal quantile in place of Student's, sets of large errors covered about 0.89 in
-        place of 0.90.
+        It is :math:`(T - \theta)^2 \le z^2 (\tau^2 + 4 R_1 \theta / n + R_2 \theta^2 / n)`, with z
+        a quantile of Student's t. The upper end uses max(T, 0), and the distribution of squared
+        gaps if every cell is one score. Without a positive estimate the lower end is 0.
         """
         z = float(stdtrit(_FREEDOM, 1 - alpha / 2))
         z2 = z * z
         leading = max(_LEAST_LEADING, 1 - z2 * self.unevenness / self.n)
 
         def root(t: float, side: int) -> float:
+            """The lower (−1) or upper (1) root of the quadratic equation in θ for T = t."""
             half = t + 2 * z2 * self.noise / self.n
             discriminant = half * half - leading * (t * t - z2 * self.null)
             return (half + side * math.sqrt(max(0.0, discriminant))) / leading
@@ -101,23 +106,26 @@ class _Part(NamedTuple):
     def _end_of_squares(self, gaps: "_Gaps", limit: float, alpha: float) -> float:
         """The upper end, at most `limit`, if T plus its bias is a sum of squared gaps.
 
-        It is nearly a noncentral χ².
+        That sum is nearly a noncentral χ²; under the error at the end it is as small as observed
+        with probability `alpha`. If it is not even for an error of 0, the end is 0.
         """
         bias = gaps.bias
         null_scale = self.null / (2 * bias)
+        # Calibrated scores lie below this in 5 % of data sets: a smaller value says no more.
         lucky = null_scale * float(chdtri(bias / null_scale, 1 - _LUCKY))
         observed = max(self.estimate + bias, lucky)
 
-        def excess(theta: float) -> float:
+        def above_alpha(theta: float) -> float:
+            """The probability of a value as small as observed under the error θ, less alpha."""
             noise = max(self.noise, gaps.noise(theta))
             variance = self.null + (4 * noise * theta + self.unevenness * theta * theta) / self.n
             scale = variance / (2 * bias + 4 * theta)
             return float(chndtr(observed / scale, bias / scale, theta / scale)) - alpha
 
-        if excess(0.0) <= 0:
+        if above_alpha(0.0) <= 0:
             return 0.0
-        if excess(limit) < 0:
-            return bracketed_root(excess, 0.0, limit)
+        if above_alpha(limit) < 0:
+            return bracketed_root(above_alpha, 0.0, limit)
         return limit
 
 
@@ -135,7 +143,10 @@ class _Gaps(NamedTuple):
 
     @classmethod
     def of(cls, score: Floats, count: Ints, hits: Ints) -> "_Gaps | None":
-        """None if no score has two rows that can differ."""
+        """From the rows and the events of each score.
+
+        None if no score has two rows whose labels can differ.
+        """
         gap = hits / count - score
         variance = score * (1 - score)
         # A rate that equals its score may be wrong in either direction: the one of the larger
@@ -144,30 +155,46 @@ class _Gaps(NamedTuple):
         square = count * gap**2
         beyond = np.maximum(square - variance, 0.0)
         if not beyond.any():
+            # Squares of the smallest gaps may be 0, which no share can be taken of.
             beyond = np.maximum(square, sys.float_info.min)
         n = float(count.sum())
-        several = count > 1
-        bias = float((variance * count / np.maximum(count - 1, 1))[several].sum()) / n
+        repeated = count > 1
+        bias = float((variance * count / np.maximum(count - 1, 1))[repeated].sum()) / n
         root = max(math.sqrt(float(square.sum()) / n), sys.float_info.min)
         if bias > 0:
             return cls(score, gap, root, beyond / beyond.sum(), bias)
         return None
 
     def noise(self, theta: float) -> float:
-        """R₁ if all gaps grew, or shrank, by one factor until the error is `theta`."""
+        """R₁ if all gaps grew, or shrank, by one factor until the squared error is `theta`."""
         rate = np.clip(self.score + self.gap * (math.sqrt(theta) / self.root), 0, 1)
         return float(self.share @ (rate * (1 - rate)))
 
 
-def partitions(cells: Cells, n: float) -> tuple[BinRule, BinRule, BinRule]:
-    """The default cells of estimate and lower end, of the upper end, and of exact limits."""
+class _Partitions(NamedTuple):
+    """The default cells, by what they are used for."""
+
+    coarse: BinRule
+    """For the estimate and the lower end."""
+    fine: BinRule
+    """For the upper end."""
+    exact: BinRule
+    """For exact limits."""
+
+
+def _partitions(cells: Cells, n: float) -> _Partitions:
+    """The default cells of `n` rows with these scores."""
     coarse = default_rule(cells, n)
     exact = EqualMass(coarse.mass) if isinstance(coarse, MassAndWidth) else coarse
-    return coarse, default_rule(cells, n, _FINE), exact
+    return _Partitions(coarse, default_rule(cells, n, _FINE), exact)
 
 
 def default_score_set(cells: Cells, alpha: float, seed: int, draws: int | None = None) -> ScoreSet:
-    """The score set in the default cells."""
+    """The score set in the default cells, at level 1 − alpha, for independent rows.
+
+    It includes zero if the omnibus test, with `draws` sets of labels, does not reject calibration.
+    Where calibration is out of the question nothing is drawn.
+    """
     parts = DefaultParts.of_cells(cells)
     if parts.rejected:
         return parts.at(alpha)
@@ -198,44 +225,45 @@ class DefaultParts(NamedTuple):
     def of_cells(cls, cells: Cells) -> "DefaultParts":
         """For independent rows."""
         n = int(cells.totals.weight)
-        coarse_rule, fine_rule, exact_rule = partitions(cells, n)
-        coarse, scores = _independent_part(cells, coarse_rule)
-        fine, _ = _independent_part(cells, fine_rule)
+        rules = _partitions(cells, n)
+        coarse, scores = _independent_part(cells, rules.coarse)
+        fine, _ = _independent_part(cells, rules.fine)
         return cls(
             cells=cells,
             coarse=coarse,
             fine=fine,
-            first=bin_starts(cells, exact_rule),
+            first=bin_starts(cells, rules.exact),
             bins=scores.bins,
             n=n,
             rejected=out_of_reach(scores, coarse.estimate),
-            shared=not isinstance(fine_rule, Distinct),
+            shared=not isinstance(rules.fine, Distinct),
         )
 
     @classmethod
     def of_clusters(cls, rows: ClusteredRows) -> "tuple[DefaultParts, BinnedResiduals]":
         """For rows in clusters or with importance weights; and the residuals in coarse cells."""
         cells = rows.cells
-        coarse_rule, fine_rule, exact_rule = partitions(cells, rows.n)
-        coarse = residuals_in(rows, coarse_rule)
-        fine = residuals_in(rows, fine_rule, check=False)
+        rules = _partitions(cells, rows.n)
+        coarse = residuals_in(rows, rules.coarse)
+        fine = residuals_in(rows, rules.fine, check=False)
         parts = cls(
             cells=cells,
             coarse=_clustered_part(rows, coarse),
             fine=_clustered_part(rows, fine),
-            first=bin_starts(cells, exact_rule),
-            bins=bins_in_words(coarse_rule, coarse.first.size),
+            first=bin_starts(cells, rules.exact),
+            bins=bins_in_words(rules.coarse, coarse.first.size),
             n=rows.n,
             effective=effective_number(rows.cluster, rows.weight),
             row_weight=float(rows.w.mean()) if rows.importance else 1.0,
-            shared=not isinstance(fine_rule, Distinct),
+            shared=not isinstance(rules.fine, Distinct),
         )
         return parts, coarse
 
     def shown_by_ties(self, alpha: float) -> float:
         """A lower limit for the squared error from rows that share their score with others.
 
-        It holds for errors of any form.
+        It holds for errors of any form, with probability 1 − alpha; it is 0 if no score has two
+        rows.
         """
         tied = self.cells.weight > 1
         cells = Cells(**{name: column[tied] for name, column in self.cells.columns().items()})
@@ -245,7 +273,11 @@ class DefaultParts(NamedTuple):
         return part.ends(2 * alpha)[0]
 
     def at(self, alpha: float, *, zero: bool = False) -> ScoreSet:
-        """The set at level 1 − alpha, with or without zero."""
+        """The set at level 1 − alpha; `zero` says whether it includes zero.
+
+        The upper end is that in fine cells if any of them holds a pair of rows. With few rows of
+        one label both ends are exact.
+        """
         cells = self.cells
         coarse = self.coarse
         fine = self.fine if self.fine.paired else coarse
@@ -256,8 +288,16 @@ class DefaultParts(NamedTuple):
             events = events / self.row_weight
         low, _ = coarse.ends(alpha)
         _, high = fine.ends(alpha)
-        rows = cells.score, weight, events, self.first, self.effective
-        ends, note = _with_exact((low, high), coarse.estimate, alpha, *rows)
+        ends, note = _with_exact(
+            (low, high),
+            coarse.estimate,
+            alpha,
+            p=cells.score,
+            weight=weight,
+            hits=events,
+            first=self.first,
+            effective=self.effective,
+        )
         region = _region(ends, zero=zero)
         return ScoreSet(coarse.estimate, region, self.n, self.bins, fine.estimate, note)
 
@@ -274,22 +314,41 @@ def upper_limit(parts: DefaultParts) -> Callable[[float], float]:
 
 
 def _independent_part(cells: Cells, rule: BinRule) -> tuple[_Part, BinnedScores]:
+    """The estimate and its variance in the bins of a rule, for independent rows; and the bins.
+
+    Squared gaps are used if every bin is one score, with five rows each on average.
+    """
     scores = of_cells(cells, rule, None)
-    part = _part(*score_pair_sums(cells.score, scores.count, scores.hits[:, 0], scores.first))
+    hits = scores.hits[:, 0]
+    part = _part(*score_pair_sums(cells.score, scores.count, hits, scores.first))
     if scores.first.size == cells.size and _TRUSTED * cells.size <= part.n:
-        part = part._replace(gaps=_Gaps.of(cells.score, scores.count, scores.hits[:, 0]))
+        part = part._replace(gaps=_Gaps.of(cells.score, scores.count, hits))
     return part, scores
 
 
 def _part(sums: PairSums, variance: float, implied: Floats) -> _Part:
-    paired = bool((sums.n >= 2).any())
-    return _Part(sums.statistic, variance, sums.noise(implied), sums.unevenness, sums.total, paired)
+    """The estimate of independent rows from their sums over pairs.
+
+    `variance` is that for calibrated scores, `implied` is passed to :meth:`PairSums.noise`.
+    """
+    return _Part(
+        estimate=sums.statistic,
+        null=variance,
+        noise=sums.noise(implied),
+        unevenness=sums.unevenness,
+        n=sums.total,
+        paired=bool((sums.n >= 2).any()),
+    )
 
 
 def default_clustered_set(
     rows: ClusteredRows, alpha: float, seed: int, draws: int | None = None
 ) -> ScoreSet:
-    """The score set in the default cells for rows in clusters or with importance weights."""
+    """The score set in the default cells for rows in clusters or with importance weights.
+
+    It is at level 1 − alpha, and includes zero if a test with `draws` sets of labels or signs does
+    not reject calibration.
+    """
     parts, coarse = DefaultParts.of_clusters(rows)
     draws = draws or required_draws(alpha)
     if rows.importance:
@@ -303,6 +362,7 @@ def _with_exact(
     ends: tuple[float, float],
     estimate: float,
     alpha: float,
+    *,
     p: Floats,
     weight: Numbers,
     hits: Numbers,
@@ -313,23 +373,26 @@ def _with_exact(
 
     Step 5 of docs/methods/score-interval.md. Scores `p` have `weight` rows each, `hits` of them
     events; `first` is the first score of each bin, and `effective` the effective number of
-    independent rows.
+    independent rows, by default all. The rarer label is the rarer class or, if rarer still, the
+    less probable label of each row. With three such rows or more the ends stay, and the note is
+    empty.
     """
     n = float(weight.sum())
     events = float(hits.sum())
     w = weight.astype(np.float64)
-    note = ""
     size = np.add.reduceat(w, first)
-    of_bin = np.add.reduceat(hits.astype(np.float64), first)
+    bin_events = np.add.reduceat(hits.astype(np.float64), first)
+    # In bins with a mean score above one half the less probable label is no event.
     above = 2 * np.add.reduceat(w * p, first) > size
-    surprises = float(np.where(above, size - of_bin, of_bin).sum())
+    improbable = float(np.where(above, size - bin_events, bin_events).sum())
     rarer = min(events, n - events)
-    folded = surprises < rarer
-    rarer = min(surprises, rarer)
+    by_bins = improbable < rarer
+    rarer = min(improbable, rarer)
+    note = ""
     low, high = ends
     if rarer < _FEW_EVENTS:
         rows = f"{rarer:,.6g} of {n:,.12g}"
-        if folded:
+        if by_bins:
             flipped = np.repeat(above, np.diff(np.append(first, p.size)))
             note = f"Exact binomial limits: {rows} labels are the less probable one."
         else:
@@ -338,8 +401,9 @@ def _with_exact(
         p = np.where(flipped, 1 - p, p)
         trials = n if effective is None else min(effective, n)
         rate_low, rate_high = map(float, clopper_pearson(rarer * trials / n, trials, 1 - alpha))
-        reach = np.minimum(1, n * rate_high / size) - 2 * np.add.reduceat(w * p, first) / size
-        largest = float(w @ (p * p)) / n + rate_high * max(0.0, float(reach.max()))
+        # All such labels may fall in the bin where they raise the error most.
+        gain = np.minimum(1, n * rate_high / size) - 2 * np.add.reduceat(w * p, first) / size
+        largest = float(w @ (p * p)) / n + rate_high * max(0.0, float(gain.max()))
         mean = float(w @ p) / n
         low = max(0.0, rate_low - mean, mean - rate_high) ** 2
         high = largest if rarer == 0 else max(high, largest)
@@ -348,16 +412,24 @@ def _with_exact(
 
 
 def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, seed: int) -> ScoreSet:
-    """The score set in given bins.
+    """The score set in given bins, at level 1 − alpha, for independent rows.
 
-    It includes zero if the exact test does not reject calibration.
+    `sums` are those over pairs of the same rows. The set includes zero if the exact test does not
+    reject calibration. Several scores per row have no exact limits.
     """
     variance, implied = null_moments(scores.z, scores.count, scores.first, sums.s)
     ends = _part(sums, variance, implied).ends(alpha)
     note = ""
     if scores.k == 1:
-        rows = scores.z[:, 0], scores.count, scores.hits[:, 0], scores.first
-        ends, note = _with_exact(ends, sums.statistic, alpha, *rows)
+        ends, note = _with_exact(
+            ends,
+            sums.statistic,
+            alpha,
+            p=scores.z[:, 0],
+            weight=scores.count,
+            hits=scores.hits[:, 0],
+            first=scores.first,
+        )
     zero = not rejects_calibration(scores, sums.statistic, alpha, seed)
     region = _region(ends, zero=zero)
     return ScoreSet(sums.statistic, region, int(sums.total), scores.bins, note=note)
@@ -366,9 +438,9 @@ def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, seed: in
 def given_clustered_set(
     rows: ClusteredRows, rule: BinRule, alpha: float, seed: int, draws: int | None = None
 ) -> ScoreSet:
-    """The score set in given bins for rows in clusters.
+    """The score set in the bins of a rule, at level 1 − alpha, for rows in clusters.
 
-    Zero is decided by random signs and by redrawn labels.
+    It includes zero if the test by random signs and redrawn labels does not reject calibration.
     """
     residuals = residuals_in(rows, rule)
     statistic = pair_statistic(residuals, rows.p)
@@ -378,12 +450,25 @@ def given_clustered_set(
 
 
 def _clustered_part(rows: ClusteredRows, residuals: BinnedResiduals) -> _Part:
+    """The estimate and its variance for rows in clusters, from their residuals in bins.
+
+    The variance for calibrated scores is the larger of that over signs and that over labels.
+    """
     null = max(sign_variance(residuals), label_variance(residuals, rows.p))
+    noise, unevenness = _noise(rows, residuals)
     paired = np.diff(residuals.start) > 1
-    return _Part(residuals.estimate, null, *_noise(rows, residuals), rows.n, bool(paired.any()))
+    return _Part(
+        estimate=residuals.estimate,
+        null=null,
+        noise=noise,
+        unevenness=unevenness,
+        n=rows.n,
+        paired=bool(paired.any()),
+    )
 
 
 def _region(ends: tuple[float, float], *, zero: bool) -> Region:
+    """The set with these ends: with zero it begins there, without it a lower end of 0 is open."""
     low, high = ends
     if zero:
         return Region(0.0, high, low_closed=True, includes_zero=True)
@@ -404,11 +489,14 @@ def sign_variance(residuals: BinnedResiduals) -> float:
 
 
 def label_variance(residuals: BinnedResiduals, p: Floats) -> float:
-    r"""The variance of T for independent labels drawn from the scores.
+    r"""The variance of T for independent labels drawn from the scores `p` of the rows.
 
-    :math:`2 \sum_b c_b^2 (V_b^2 - \sum_g V_{bg}^2)`, V the sums of w² p(1 − p).
+    :math:`2 \sum_b c_b^2 (V_b^2 - \sum_g V_{bg}^2)`, V the sums of w² p(1 − p) over a bin, or over
+    the rows of a cluster in it.
     """
-    v = p * (1 - p) * residuals.row_weight ** (1 if residuals.counts else 2)
+    # A whole weight counts rows: Σw² over them is the weight itself.
+    power = 1 if residuals.counts else 2
+    v = p * (1 - p) * residuals.row_weight**power
     of_entries = np.bincount(residuals.entry, v, minlength=residuals.s.size).astype(np.float64)
     of_bins = np.add.reduceat(of_entries, residuals.first)
     squares = np.add.reduceat(of_entries * of_entries, residuals.first)
@@ -430,11 +518,11 @@ def _noise(rows: ClusteredRows, residuals: BinnedResiduals) -> tuple[float, floa
     """
     w = residuals.row_weight * (rows.n / residuals.row_weight.sum())
     size = np.add.reduceat(residuals.n, residuals.first)[residuals.bin_of]
-    excess = np.add.reduceat(residuals.s, residuals.first)[residuals.bin_of]
+    bin_sum = np.add.reduceat(residuals.s, residuals.first)[residuals.bin_of]
     n = residuals.n[residuals.entry]
     s = residuals.s[residuals.entry]
-    error = excess / size
-    outside = np.divide(excess - s, size - n, out=np.zeros(n.size), where=size > n)
+    error = bin_sum / size
+    outside = np.divide(bin_sum - s, size - n, out=np.zeros(n.size), where=size > n)
     rest = w * (residuals.u - outside)
     # Rows of one cluster may be correlated, and then the mean outside the cluster varies less than
     # their own sum.
