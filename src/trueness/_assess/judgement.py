@@ -137,6 +137,10 @@ def _joint_code(codes: Sequence[Code]) -> Code:
 
 
 def _flagged_labels(verdicts: Mapping[str, Verdict], test: Significance | None) -> Flags | None:
+    """The labels that are miscalibrated, and the one whose rate is farthest from its mean score.
+
+    None if no label is. `test` is the joint test of all labels.
+    """
     bad = {name: verdict for name, verdict in verdicts.items() if verdict.rejected or verdict.flags}
     if not bad:
         return None
@@ -149,6 +153,10 @@ def _flagged_labels(verdicts: Mapping[str, Verdict], test: Significance | None) 
 
 
 def _code(v: Verdict) -> Code:
+    """The state of a verdict, as a word.
+
+    Where neither a test nor an interval was possible it is undetermined, or there are too few rows.
+    """
     if v.rejected or v.flags:
         if is_small(v):
             return "nearly-calibrated"
@@ -203,6 +211,10 @@ def power_of(evidence: Evidence, alpha: float, seed: int) -> DetectionPower:
 
 
 def _flagged_segments(segments: Segments | None) -> Flags | None:
+    """How many segments are miscalibrated, and the costliest, first among those unlike all rows.
+
+    None without segments, or if none is flagged.
+    """
     if segments is None or not segments.flagged.any():
         return None
     differs = segments.flagged & segments.differs
@@ -217,6 +229,11 @@ def _flagged_segments(segments: Segments | None) -> Flags | None:
 
 
 def _flagged_classes(classes: Sequence[ClassRow] | None) -> Flags | None:
+    """How many classes are miscalibrated, and the worst; None if none is.
+
+    A class that is off although its limits of observed over expected hold 1 is not called over- or
+    under-predicted.
+    """
     worst = worst_class(classes)
     if classes is None or worst is None:
         return None

@@ -214,6 +214,7 @@ def estimate(
 
 
 def _with_bootstrap(question: Question, measure: Any) -> Question:
+    """The question with bootstrap limits; an error if the measure is one of the library."""
     if question.measure.key:
         got = f"got 'bootstrap' with {measure_name(measure) if callable(measure) else measure!r}"
         remedy = "A bootstrap does not cover a calibration error near zero."
@@ -546,6 +547,7 @@ def absent_answers(a: Asked) -> Iterator[str]:
 
 
 def _why_not_split(evidence: Evidence) -> str:
+    """Why calibrators cannot be tried on held-out rows of this evidence, in words."""
     if not evidence.has_rows:
         return "calibrators need labels and scores"
     if evidence.has_labels:

@@ -179,6 +179,11 @@ def _axes(sums: Cells | Bins, tenths: Bins, level: float) -> dict[str, Any]:
 
 
 def _sums(fine: Bins) -> dict[str, Any]:
+    """The sums of fine bins as the page's script reads them.
+
+    Exact sums of scores are two whole numbers for each bin, `high` and `low`; those of weighted
+    rows are one float, `sum_score`.
+    """
     sums: dict[str, Any] = {
         "n": _ints(fine.count),
         "events": _floats(fine.events),
@@ -365,6 +370,10 @@ def _decade(value: float) -> float:
 
 
 def _ticked(scale: str, sums: Cells | Bins, low: float, high: float, ticks: list[float]) -> Axes:
+    """The axis of a picture from `low` to `high`, with the histogram of the scores along it.
+
+    `scale` is 'log', 'logit' or 'linear', and the bars are of equal width on it.
+    """
     if scale == "log":
         edges = np.geomspace(low, high, _BARS + 1)
     elif scale == "logit":

@@ -301,6 +301,7 @@ def _models(y_prob: Any) -> Mapping[str, Any]:
 
 
 def _check_order(models: Mapping[str, Evidence]) -> None:
+    """Raise unless all models have the same classes in the same order, and the same event."""
     first, *rest = models
     mine = models[first]
     for name in rest:

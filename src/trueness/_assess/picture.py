@@ -22,6 +22,10 @@ MOST_BINS = 1_000
 
 
 def _picture(sums: AnySums, rule: BinRule, level: float, notes: Notes) -> Picture:
+    """The bins of a reliability diagram, with limits and the band of calibrated scores.
+
+    Warnings go into `notes`. Sums in bins have no band, which needs the distinct scores.
+    """
     with collect_warnings(notes):
         table = bin_table(sums, bins=rule, level=level)
         if isinstance(sums, Binned):  # a band needs the distinct scores

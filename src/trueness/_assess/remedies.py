@@ -200,6 +200,11 @@ def _parts(task: _Task) -> tuple[dict[str, Any], ...]:
 
 
 def _calibrator(name: str, task: _Task) -> Any:
+    """A calibrator by its name, not fitted; histogram binning as its rows need it.
+
+    Its number of bins follows from the rows. Weights that are not whole numbers need bins of fixed
+    width.
+    """
     kind, parameters = _MAPS[name]
     make: Callable[..., Any] = getattr(recalibrate, kind)
     if kind != "HistogramBinning":

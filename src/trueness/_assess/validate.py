@@ -203,6 +203,7 @@ class _Rows(NamedTuple):
         return np.asarray(self.y == self.classes[self.event])
 
     def panel(self, p: Floats, kept: Bools | slice, options: dict[str, Any]) -> Panel:
+        """The panel of the rows marked by `kept`, with their weights and groups."""
         w, group = (None if values is None else values[kept] for values in (self.w, self.group))
         return panel(
             self.events[kept],
@@ -222,6 +223,12 @@ def _training_rows(
     sample_weight: ArrayLike | None,
     pos_label: Hashable | None,
 ) -> _Rows:
+    """The rows that the estimator is to be fitted to, with labels as events and checked weights.
+
+    Refused are estimators that are fitted once and for all or are no classifiers, labels other than
+    two classes, and a `pos_label` that is none of these. If the estimator takes no weights, the
+    panels alone use them, and a warning says so.
+    """
     if estimator is None or isinstance(estimator, FrozenEstimator):
         got = "got None" if estimator is None else "got a FrozenEstimator"
         remedy = (
@@ -288,6 +295,12 @@ def _fitted_scores(rows: _Rows, train: Ints | None, test: Ints | None = None) ->
 
 
 def _folds(cv: object, rows: _Rows, seed: int) -> list[tuple[Ints, Ints]]:
+    """The training and test rows of each fold.
+
+    `cv` is a number of folds, a splitter or None for the default. Refused are folds without both
+    classes in training, folds that part the rows of a group, and splitters that need groups where
+    there are none.
+    """
     classifiers.check_cv(cv)
     state = int(stream(seed, "folds").integers(2**31))
     if cv is None or isinstance(cv, int | np.integer):
@@ -328,6 +341,11 @@ def _crossfit(
     options: dict[str, Any],
     fits: Callable[..., Any],
 ) -> Validation:
+    """A validation by scores that each row gets from a model fitted without it.
+
+    `apparent` is the panel of the model on its own rows; the optimism is what it loses. Rows that
+    are in no test part are left out, and counted.
+    """
     p = np.full(rows.y.size, np.nan)
     for i, scores in fits(
         len(folds), (delayed(_fitted_scores)(rows, train, test) for train, test in folds)
@@ -346,6 +364,12 @@ def _crossfit(
 def _bootstrap(
     rows: _Rows, number: int, apparent: Panel, options: dict[str, Any], fits: Callable[..., Any]
 ) -> Validation:
+    """A validation by `number` models fitted to resampled rows.
+
+    The optimism of a measure is its mean loss from the rows that a model was fitted to, to all
+    rows; the apparent panel is corrected by it. Draws where a measure is not finite do not count
+    for it.
+    """
     draws: list[Ints] = []
     rng = stream(options["seed"], "resample")
 

@@ -243,6 +243,7 @@ def _group_places(grounds: Grounds) -> list[Place]:
 
 
 def _slice_places(slices: Slices | None) -> list[Place]:
+    """The flagged slice with the largest share of the error; an empty list if none is flagged."""
     if slices is None:
         return []
     flagged = np.flatnonzero(slices.flagged & slices.differs & slices.distinct)
@@ -277,6 +278,7 @@ def _segments_alike(grounds: Grounds) -> str:
 
 
 def _class_sentence(grounds: Grounds) -> str:
+    """The worst class, predicted beside what happened, in a sentence; empty if no class is off."""
     bad = worst_class(grounds.classes)
     if bad is None:
         return ""

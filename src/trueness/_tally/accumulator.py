@@ -264,6 +264,11 @@ class Accumulator:
         self.position = where
 
     def _with(self, pieces: Iterable[tuple[Group, Sums]]) -> dict[Group, Sums]:
+        """The sums by group with the pieces of a batch; this accumulator stays as it is.
+
+        Pieces of another kind, or with other classes or groups of another type, are refused; pieces
+        without rows are left out.
+        """
         added = dict(self._sums)
         for key, piece in pieces:
             name, held = next(iter(added.items()), (key, piece))
@@ -345,6 +350,12 @@ class Accumulator:
         groups: list[tuple[Group, Ints]],
         clusters: RowClusters | None,
     ) -> list[tuple[Group, Sums]]:
+        """The sums of each group of a batch that has rows.
+
+        `groups` holds the name and the positions of the rows of each. Where a bad value is the
+        reason why the sums of a group fail, the error is that of the whole batch, which counts the
+        rows as the user does.
+        """
         if len(groups) == 1:
             if sample.n:
                 return [(groups[0][0], by_bucket(self._summed, sample, kind, clusters))]
@@ -367,6 +378,10 @@ class Accumulator:
             raise
 
     def _summed(self, sample: Sample, kind: Kind) -> Any:
+        """The sums of rows in the form of this accumulator: bins, a sketch or distinct scores.
+
+        Rows whose weights are all 0 are checked, and sum to nothing.
+        """
         if sample.w is not None and not sample.w.any():
             every = np.arange(sample.n)
             self._summed(sample.at(every, None), kind)  # rows of weight 0 are checked as others are
@@ -465,6 +480,7 @@ class Accumulator:
         return pieces, label
 
     def _refuse_other_settings(self, other: Accumulator) -> None:
+        """Raise if the other accumulator is this one, or has other settings or options."""
         if other is self:
             raise InputError("other", "must be another Accumulator", "it is this one")
         mine, theirs = (a._settings | a._options for a in (self, other))
@@ -476,6 +492,11 @@ class Accumulator:
                 )
 
     def _foreign_sums(self, other: Any) -> dict[Group, Sums]:
+        """Sums that no accumulator made, by group; without groups, the group is None.
+
+        Sums of another form, of other columns of groups, or with groups where this one has none,
+        are refused.
+        """
         kept = _FORMS[self._form]
         by_group = isinstance(other, Mapping)
         names = names_of(self.by)

@@ -87,6 +87,11 @@ def place_exists(path: str | Path) -> bool:
 
 
 def _opened(url: str, mode: str) -> Any:
+    """A file at a URL, by fsspec.
+
+    A file that is missing is a FileNotFoundError; an unknown scheme, or one whose library is
+    missing, is refused.
+    """
     try:
         import fsspec
     except ImportError:

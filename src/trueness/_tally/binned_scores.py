@@ -272,6 +272,10 @@ def of_matrix(sample: Sample, k: int, bins: int | None, smoothness: float = 1.0)
 
 
 def _largest(sample: Sample, k: int, predicted: Ints) -> tuple[Floats, Ints]:
+    """The k largest scores of each row, largest first, and whether the class of each was the label.
+
+    `predicted` is the class of the largest score, which decides ties. Rows are taken in blocks.
+    """
     n = sample.p.shape[0]
     step = max(1, _ENTRIES // sample.p.shape[1])
     z = np.empty((n, k))

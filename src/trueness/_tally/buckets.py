@@ -144,6 +144,10 @@ class Hashed:
         return np.fromiter((codes[name] for name in names), np.int64, len(names))
 
     def _learn(self, name: Any) -> None:
+        """Remember the bucket of a name that was not met before.
+
+        None is a missing name; names other than text and whole numbers are refused.
+        """
         if isinstance(name, str) or (
             isinstance(name, int | np.integer) and not isinstance(name, bool)
         ):

@@ -331,6 +331,11 @@ def _no_ends(size: int) -> Floats:
 
 
 def _weighted(sample: Sample, w: Floats) -> GridCells:
+    """The sums of weighted rows in the cells of the grid; rows of weight 0 add nothing.
+
+    Weights that count rows have exact sums, other weights compensated floats. Bad values are
+    refused.
+    """
     sum_rows(sample, lambda p, y, rows: faults(p, y) | weight_faults(w[rows]))
     whole = count_rows(sample)
     table: Ints = np.zeros((GRID_CELLS, 2, 5), dtype=np.int64)

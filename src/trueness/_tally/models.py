@@ -198,6 +198,7 @@ def _labels_by_model(y_true: Any, models: Mapping[str, Any], argument: str) -> d
 
 
 def _check_alike(samples: Mapping[str, Sample], argument: str) -> None:
+    """Raise unless all models have scores of one shape, and the same classes in any order."""
     first, *rest = samples
     shape = samples[first].p.shape[1:]
     classes = samples[first].classes

@@ -69,6 +69,10 @@ class ClassParts(Sequence[Part]):
         return int(self.sample.p.shape[1])
 
     def __getitem__(self, at: Any) -> Any:
+        """What is made of class `at` against the rest; of a slice, a tuple.
+
+        The last one is kept, since several questions in a row ask for the same class.
+        """
         k = range(len(self))[at]
         if not isinstance(k, int):
             return tuple(self[column] for column in k)
@@ -95,6 +99,10 @@ class ClassParts(Sequence[Part]):
 
 
 def _label_part(sample: Sample, k: int, make: Callable[[Sample], Part]) -> Part:
+    """What `make` makes of the rows of label k alone.
+
+    An error names the label, and does not offer a remedy that is meant for one column of labels.
+    """
     try:
         part = Sample(
             sample.y[:, k],

@@ -66,6 +66,7 @@ def add_to_tables(sample: Sample, group: NDArray[np.uint32], rule: BinRule, tabl
 
 
 def _weighted(sample: Sample, edges: Floats, uniform: bool) -> Bins:
+    """The sums of weighted rows in the bins between `edges`; an error if no weight is above 0."""
     w: Any = sample.w
     sums = np.zeros((edges.size - 1, 7, 2))
     add = _kernels.weighted_bin_sums
@@ -132,6 +133,11 @@ def cells_of_rows(sample: Sample, *, split_ties: bool = False) -> Cells:
 
 
 def _weighted_cells(sample: Sample, p: NDArray[Any], y: NDArray[Any], split_ties: bool) -> Cells:
+    """The sums of weighted rows for each distinct score.
+
+    Weights that count rows have whole sums. Rules that split ties take single rows and refuse
+    weights; so are bad values refused, and weights that are all 0.
+    """
     assert sample.w is not None
     if split_ties:
         raise InputError(

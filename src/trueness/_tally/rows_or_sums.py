@@ -662,6 +662,7 @@ def _by_bucket(
     *,
     allow_empty: bool = True,
 ) -> Sums:
+    """The sums that `make` makes of checked rows, with a bucket for each part of the clusters."""
     sample, kind = sample_and_kind(
         y_true, y_prob, rows, allow_empty=allow_empty, is_part=True, keep_logits=True
     )

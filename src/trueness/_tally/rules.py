@@ -430,6 +430,7 @@ class Isotonic(BinRule):
         return _groups_from(cells, least_cuts(cells.weight, cells.events, self._checked_error))
 
     def _checked_error(self, events: NDArray[Any], n: NDArray[Any]) -> Floats:
+        """The user's error of each bin; an error unless it is a finite number for each."""
         assert self.error is not None
         errors = np.asarray(self.error(events, n))
         if (

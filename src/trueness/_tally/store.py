@@ -172,6 +172,10 @@ def from_dict(what: str, data: Any) -> _Read:
 
 
 def _columns_of_lists(form: str, fields: Fields) -> Fields:
+    """The columns of a stored form as arrays of their types.
+
+    Columns that are missing, or hold other numbers than they should, are refused.
+    """
     _check_layout(form, fields)
     columns = dict(fields)
     for name, (dtype, shape) in _types(form, fields).items():
@@ -372,6 +376,10 @@ def restore(form: str, described: Fields) -> _Read:
 
 
 def _part(form: str, fields: Fields) -> Part:
+    """The sums of one class from stored columns, in the form named `form`.
+
+    Columns of different lengths are refused, and so are sums that no rows can have.
+    """
     columns = {name: values for name, values in fields.items() if name not in _FORMS[form].flags}
     if len({len(values) - (name == "edges") for name, values in columns.items()}) > 1:
         refuse("its columns have different lengths")

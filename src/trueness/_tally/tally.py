@@ -245,6 +245,7 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         return loaded
 
     def __repr__(self) -> str:
+        """The kind, and the numbers of rows, of cells or bins, and of buckets of clusters."""
         cells = sum(part.size for part in self.parts)
         clusters = (
             "" if self.buckets is None else f", {len(self.buckets.parts)} buckets of clusters"
