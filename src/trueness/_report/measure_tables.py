@@ -72,31 +72,29 @@ def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, cap
         Column("calibrated", "If calibrated", "number"),
         Column("meaning", "Meaning", optional=True),
     )
+    shown = [line for line in lines if line.value != "–" or not s.absent]
     rows = []
-    unbounded = []
-    farthest = []
-    has_floors = False
-    for line in lines:
-        if line.value == "–" and s.absent:
-            continue
-        has_floor = _has_floor(s, line.key)
-        has_floors |= has_floor
+    for line in shown:
         rows.append(
             line._asdict()
             | {
                 "value": _text_cell(line.value),
                 "interval": _text_cell(line.interval),
                 "calibrated": _text_cell(line.calibrated),
-                "floor": has_floor,
+                "floor": _has_floor(s, line.key),
             }
         )
-        if line.interval == "–" and has_floor:
-            unbounded.append(line.measure.removeprefix("– "))
-        estimate = s.estimates.get(line.key)
-        if estimate is not None and estimate.where:
-            farthest.append(f"{estimate.measure}: the gap of {estimate.where}.")
+    notes = _notes_on_measures(shown, model, level)
+    return Table(columns, rows, notes, name, caption, sortable=False)
+
+
+def _notes_on_measures(lines: list[_Line], model: Model, level: float) -> list[str]:
+    """What the value if calibrated is, which measures have no interval, and where gaps are."""
+    s = model.summary
+    with_floor = [line for line in lines if _has_floor(s, line.key)]
+    unbounded = [line.measure.removeprefix("– ") for line in with_floor if line.interval == "–"]
     notes = []
-    if has_floors:
+    if with_floor:
         floor = (
             "If calibrated: the mean over labels drawn from the scores, and the value that such "
             f"labels exceed with probability {level_percent(1 - level)}."
@@ -109,7 +107,11 @@ def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, cap
         notes.append(
             f"No valid interval is known for {measures}: compare with the value if calibrated."
         )
-    return Table(columns, rows, [*notes, *farthest], name, caption, sortable=False)
+    for line in lines:
+        estimate = s.estimates.get(line.key)
+        if estimate is not None and estimate.where:
+            notes.append(f"{estimate.measure}: the gap of {estimate.where}.")
+    return notes
 
 
 def _text_cell(text: str) -> Cell | None:

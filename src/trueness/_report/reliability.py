@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Iterable
 from html import escape
 
 import numpy as np
@@ -29,7 +30,8 @@ _FEW_ROWS = 5
 # Letters of the annotation: width of one, and height of a line.
 _LETTER = 8.4
 _LINE = 16.0
-# From the worst point to its text: right and down, steeply too.
+# From the worst point to its text: how far; and right and down, steeply too.
+_REACHES = (24.0, 40.0, 60.0, 80.0, 110.0)
 _DIRECTIONS = [
     *itertools.product((1, -1), (1, 0, -1)),
     *itertools.product((0.3, -0.3), (1, -1)),
@@ -149,23 +151,33 @@ def _inked_places(picture: Picture, filled: list[int], plane: Plane) -> Floats:
 def _free_place(x: float, y: float, wide: float, high: float, marks: Floats) -> Place:
     """The upper left corner of a text near a point that covers few marks and little diagonal."""
     places = []
-    for reach, (across, down) in itertools.product((24.0, 40.0, 60.0, 80.0, 110.0), _DIRECTIONS):
+    for left, top in _corners(x, y, wide, high):
+        middle = left + wide / 2, top + high / 2
+        distance = math.hypot(middle[0] - x, middle[1] - y)
+        covered = (np.abs(marks - middle) < (wide / 2 + 8, high / 2 + 8)).all(axis=1)
+        cost = int(covered.sum()) + 3 * _share_on_diagonal(left, top, wide, high) + distance / 100
+        places.append((cost, left, top))
+    return min(places)[1:]
+
+
+def _corners(x: float, y: float, wide: float, high: float) -> Iterable[Place]:
+    """Upper left corners of a text in all directions from a point, near and far, in the frame."""
+    for reach, (across, down) in itertools.product(_REACHES, _DIRECTIONS):
         left = x + across * reach
-        if across < 0:
-            left -= wide
         top = y + down * reach
+        if across < 0:  # the text ends there
+            left -= wide
         if down < 0:
             top -= high
         elif down == 0:
             top -= high / 2
-        # Within the frame.
-        left = min(max(left, LEFT + 4), LEFT + SIZE - wide - 4)
-        top = min(max(top, TOP + 4), TOP + SIZE - high - 4)
-        middle = left + wide / 2, top + high / 2
-        covered = (np.abs(marks - middle) < (wide / 2 + 8, high / 2 + 8)).all(axis=1)
-        diagonal = TOP + SIZE + LEFT - left - wide * np.arange(9) / 8 - top
-        on_diagonal = int(((diagonal > -4) & (diagonal < high + 4)).sum()) / 9
-        distance = math.hypot(middle[0] - x, middle[1] - y)
-        cost = int(covered.sum()) + 3 * on_diagonal + distance / 100
-        places.append((cost, left, top))
-    return min(places)[1:]
+        within_x = min(max(left, LEFT + 4), LEFT + SIZE - wide - 4)
+        within_y = min(max(top, TOP + 4), TOP + SIZE - high - 4)
+        yield within_x, within_y
+
+
+def _share_on_diagonal(left: float, top: float, wide: float, high: float) -> float:
+    """The share of nine places along a text that the diagonal passes behind."""
+    along = left + wide * np.arange(9) / 8
+    below_top = TOP + SIZE + LEFT - along - top
+    return int(((below_top > -4) & (below_top < high + 4)).sum()) / 9

@@ -171,7 +171,9 @@ class Segments(_Gaps):
             f"{flagged:,} of {count(len(self), 'segment')} flagged; jointly "
             f"{p_value(self.joint_pvalue)}."
         )
-        different = [self.names[i] for i in np.flatnonzero(self.differs)]
+        # A segment may differ because all others are off: of flagged ones, only these are named.
+        differs = self.flagged & self.differs if flagged else self.differs
+        different = [self.names[i] for i in np.flatnonzero(differs)]
         if not different:
             if flagged and not np.isnan(self.overall_pvalue).all():
                 return f"{text} None differs from the error of all rows."
