@@ -188,3 +188,16 @@ def test_a_gate_that_passes_without_proof_says_that_it_shows_nothing_against_the
     found = tn.gate(y, p, max_ece=0.02)
     assert found.passed
     assert "which does not show it to exceed 0.02" in str(found)
+
+
+def test_fitted_maps_say_what_they_do_not_how_they_are_stored():
+    data = tn.simulate.demo(2_000)
+    fitted = [
+        tn.IsotonicCalibration().fit(data.y_prob, data.y_true),
+        tn.HistogramBinning().fit(data.y_prob, data.y_true),
+        tn.recalibrate.PriorCorrection().fit(data.y_prob, data.y_true),
+    ]
+    isotonic, binning, prior = map(str, fitted)
+    assert re.search(r"\d+ steps, from 0[\d.]* to [01][\d.]*\.$", isotonic)
+    assert "10 steps, from " in binning
+    assert re.search(r"divided by [\d.]+ \(95 %: [\d.]+ to [\d.]+\)\.$", prior)

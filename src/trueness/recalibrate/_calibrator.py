@@ -222,7 +222,10 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
         return f"{self!r}. {learnt}" if learnt else f"{self!r}, fitted."
 
     def _learnt_in_words(self) -> str:
-        """What `fit` chose: its numbers, and of many how many there are."""
+        """What `fit` chose: its numbers; of a map in steps, how many steps and where they lie."""
+        steps = getattr(self, "values_", None)
+        if isinstance(steps, np.ndarray) and steps.ndim == 1 and steps.size:
+            return f"{steps.size:,} steps, from {steps.min():.3g} to {steps.max():.3g}."
         values = {
             name: getattr(self, f"{name}_", None) for name in self._state if name not in _TECHNICAL
         }

@@ -349,6 +349,15 @@ class PriorCorrection(Calibrator):
         self.log_weight_low_ = self.log_weight_ - reach
         self.log_weight_high_ = self.log_weight_ + reach
 
+    def _learnt_in_words(self) -> str:
+        if self.n_classes_ is not None:
+            return super()._learnt_in_words()
+        words = f"The odds of the scores are divided by {self.weight_:.3g}"
+        if self.weight_low_ is None:
+            return f"{words}."
+        limits = f"{self.weight_low_:.3g} to {self.weight_high_:.3g}"
+        return f"{words} ({100 * self.level:g} %: {limits})."
+
     def _formula(self) -> Odds | LogOdds | Softmax:
         return _division(self.log_weight_)
 

@@ -278,6 +278,11 @@ class SegmentCalibration(base.Calibrator):
             >= LEAST_CHANCE
         )
 
+    def _learnt_in_words(self) -> str:
+        if not self.by_names_:
+            return "One map for all rows: there are no segments."
+        return self.summary()
+
     def summary(self) -> str:
         """What the shifts gain, in words."""
         limits = f"{100 * _LEVEL:g} % limits {self.gain_low_:.3g} and {self.gain_high_:.3g}"
