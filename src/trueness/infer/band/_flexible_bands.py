@@ -182,13 +182,13 @@ def _spline_root(curve: SplineCurve, rows: ClusteredRows | None) -> Floats:
     if rows is None:
         x = logits(cells.score)
         residual = np.sqrt(cells.residual_squares(fit.probability(x)))
-        return np.asarray(fit.root @ _root(fit.columns(x) @ fit.root * residual[:, None]))
+        return fit.root @ _root(fit.columns(x) @ fit.root * residual[:, None])
     p = rows.p
     kept = (p > 0) & (p < 1)
     x = logits(p[kept])
     residual = np.asarray(rows.top.y, np.float64)[kept] - fit.probability(x)
     terms = fit.columns(x) @ fit.root * residual[:, None]
-    return np.asarray(fit.root @ _root(_cluster_terms(terms, rows, np.flatnonzero(kept))))
+    return fit.root @ _root(_cluster_terms(terms, rows, np.flatnonzero(kept)))
 
 
 def _loess_root(curve: LoessCurve, rows: ClusteredRows | None) -> Floats:

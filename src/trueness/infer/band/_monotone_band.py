@@ -130,6 +130,7 @@ class BandRuns:
         n = self._rows
         k = self._events
         tail = alpha / (2 * self.runs)
+        # Clopper and Pearson's limits; 1/2 stands for the 0 rows that the formula does not take.
         upper = np.where(k < n, betainccinv(k + 1, np.maximum(n - k, 0.5), tail), 1.0)
         lower = np.where(k > 0, betaincinv(np.maximum(k, 0.5), n - k + 1, tail), 0.0)
         high = np.ones(self._number + 1)
@@ -148,9 +149,14 @@ class BandRuns:
     def _distances(self, ends: _Ends) -> _Pair:
         """The largest distance of score and band in each group."""
         low, high = ends
-        of_first = np.maximum(high[:-1] - self._first, self._first - self._low_of_first(low))
-        below = np.maximum(self._last_but_one - low[:-1], self._last - low[1:])
-        return _Pair(of_first, np.maximum(high[1:] - self._second, below))
+        above_first = high[:-1] - self._first
+        below_first = self._first - self._low_of_first(low)
+        above_others = high[1:] - self._second
+        below_others = np.maximum(self._last_but_one - low[:-1], self._last - low[1:])
+        return _Pair(
+            first=np.maximum(above_first, below_first),
+            others=np.maximum(above_others, below_others),
+        )
 
     def share_within(self, eps: float, alpha: float) -> float:
         """The share of rows that the band at level 1 − alpha shows to be right within `eps`."""

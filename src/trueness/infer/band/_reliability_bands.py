@@ -228,7 +228,7 @@ def _inner_curves(curves: Floats, level: float, seed: int) -> Ints:
     chance = stream(seed, "subset").permutation(len(curves))
     extreme_first = np.lexsort([chance, *ranks.T[::-1]])
     omitted = math.floor((1 - level) * len(curves) + 1e-9)
-    return np.asarray(extreme_first[omitted:])
+    return extreme_first[omitted:]
 
 
 def _events(cells: Cells, resamples: int, seed: int) -> Iterable[Numbers]:

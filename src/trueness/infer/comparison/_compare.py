@@ -48,6 +48,7 @@ from trueness.infer.comparison._pairs import (
 from trueness.infer.interval._resampling import centred_interval
 from trueness.infer.interval._residuals import BinnedResiduals, pair_variance
 from trueness.infer.limits._limits import biased
+from trueness.infer.test._pair_tests import required_draws
 from trueness.results import Comparison, Estimate
 from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, WeightType
 
@@ -476,7 +477,7 @@ def _check_resamples(resamples: int, comparisons: int, level: float) -> None:
 
     `comparisons` is the number of pairs, and `level` that of the intervals of all together.
     """
-    fewest = int(np.ceil(round(2 * comparisons / (1 - level), 6))) - 1
+    fewest = required_draws(1 - level, tests=comparisons, beyond=2, fewest=0)
     if resamples < fewest:
         reason = "so that at least one resample lies beyond each end of an interval"
         tests = f"{number_of(comparisons)} at level {level:g}"

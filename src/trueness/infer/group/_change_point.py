@@ -224,7 +224,7 @@ class _Scan:
         has_slope = has_level & (rest_variance > least_rest)
         by_level = np.where(has_level, level**2 / divisor, 0.0)
         by_slope = np.where(has_slope, rest**2 / np.maximum(rest_variance, _TINY), 0.0)
-        return np.asarray(by_level + by_slope)
+        return by_level + by_slope
 
 
 def _tied_down(values: Floats, share: Floats) -> Floats:
@@ -235,4 +235,4 @@ def _tied_down(values: Floats, share: Floats) -> Floats:
     """
     no_days = np.zeros((len(values), 1))
     sums = np.concatenate([no_days, np.cumsum(values, axis=1)], axis=1)
-    return np.asarray(sums - sums[:, -1:] * share)
+    return sums - sums[:, -1:] * share

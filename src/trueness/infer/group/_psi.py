@@ -176,7 +176,7 @@ def _counts_in(cells: Cells, pooled: Cells, start: Ints) -> Ints:
     """
     by_score = np.zeros(pooled.size + 1, np.int64)
     by_score[1 + np.searchsorted(pooled.score, cells.score)] = cells.weight
-    return np.asarray(np.diff(np.cumsum(by_score)[start]))
+    return np.diff(np.cumsum(by_score)[start])
 
 
 def _parts(first: Ints, second: Ints) -> Floats:

@@ -69,7 +69,7 @@ class SegmentRows:
     @property
     def variance(self) -> Floats:
         """Variance of Σwy in each entry if the scores are calibrated."""
-        return np.asarray(self.scale**2 * self.count * self.score * (1 - self.score))
+        return self.scale**2 * self.count * self.score * (1 - self.score)
 
     @property
     def log_odds(self) -> Floats:
@@ -79,12 +79,12 @@ class SegmentRows:
     @property
     def residual(self) -> Floats:
         """Σw(y − p)."""
-        return np.asarray(self.events - self.weight * self.score)
+        return self.events - self.weight * self.score
 
     @property
     def inside(self) -> Bools:
         """Whether the score lies strictly between 0 and 1."""
-        return np.asarray((self.score > 0) & (self.score < 1))
+        return (self.score > 0) & (self.score < 1)
 
     @property
     def common_residuals(self) -> Floats:
@@ -208,7 +208,7 @@ class SegmentRows:
 
         def sums(values: NDArray[Any]) -> NDArray[Any]:
             """The sum of the values of each new entry."""
-            return np.asarray(np.add.reduceat(values[order], start))
+            return np.add.reduceat(values[order], start)
 
         count = sums(self.count)
         if angle is None:
@@ -262,15 +262,18 @@ class SegmentRows:
         return replace(self, columns=tuple(columns)), place
 
     def _content(self, *more: NDArray[Any]) -> NDArray[np.uint64]:
-        """A number made of the score, weight and labels of each entry, and of `more` of its values.
+        """A hash of the score, weight and labels of each entry, and of `more` of its values.
 
-        The numbers of equal rows add up to that of the entry that holds them together.
+        It is a sum over labels, modulo 2⁶⁴: the numbers of equal rows add up to that of the entry
+        that holds them together.
         """
-        bits = np.zeros(self.size, dtype=np.uint64)
+        of_label = np.zeros(self.size, dtype=np.uint64)
         for values in (self.score, self.scale, *more):
-            bits = mix_bits(bits ^ (values.astype(np.float64) + 0.0).view(np.uint64))
+            bits = (values.astype(np.float64) + 0.0).view(np.uint64)  # −0 becomes 0
+            of_label = mix_bits(of_label ^ bits)
+        labels = self.count.astype(np.uint64)
         events = np.rint(self.events / self.scale).astype(np.uint64)
-        return self.count.astype(np.uint64) * bits + events * mix_bits(bits)
+        return labels * of_label + events * mix_bits(of_label)
 
 
 def _values_by_content(column: SegmentColumn, labels: NDArray[np.uint64]) -> SegmentColumn:
@@ -303,15 +306,22 @@ def places_by_value(column: SegmentColumn, evidence: Evidence) -> Iterator[tuple
 
     Values without rows, or whose rows all have weight 0, are left out.
     """
-    # NumPy sorts small integers by radix, in linear time.
-    small = np.uint16 if len(column.values) < 1 << 16 else np.int64
-    order = np.argsort(column.code.astype(small), kind="stable")
+    order = order_by_code(column.code, len(column.values))
     sizes = np.bincount(column.code, minlength=len(column.values))
     ends = np.append(0, np.cumsum(sizes)).tolist()
     for name, (start, stop) in zip(column.values, pairwise(ends), strict=True):
         place = order[start:stop]
         if start < stop and evidence.has_weight(place):
             yield name, place
+
+
+def order_by_code(code: Ints, values: int) -> Ints:
+    """The places of entries in the order of their codes, which are below `values`.
+
+    Entries of one code keep their order. NumPy sorts small integers by radix, in linear time.
+    """
+    small = np.uint16 if values < 1 << 16 else np.int64
+    return np.argsort(code.astype(small), kind="stable")
 
 
 def of_rows(evidence: Evidence, columns: tuple[SegmentColumn, ...], what: str) -> SegmentRows:

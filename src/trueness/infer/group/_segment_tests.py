@@ -423,7 +423,7 @@ def normal_score(z: Floats, skewness: Floats) -> Floats:
     """
     g = np.where(np.abs(skewness) > 1e-6, skewness, 1e-6)
     # One expression, so that NumPy uses its large temporary arrays again.
-    return np.asarray((np.cbrt(np.maximum(0.0, 1 + z * g / 2)) - 1 + g * g / 36) * 6 / g)
+    return (np.cbrt(np.maximum(0.0, 1 + z * g / 2)) - 1 + g * g / 36) * 6 / g
 
 
 def _variance_of_rest(variance: Floats, share: Floats, mixed: Floats, common: Floats) -> Floats:
@@ -443,13 +443,15 @@ class _Patterns:
     """
 
     def __init__(self, entries: SegmentRows) -> None:
+        """Find the patterns of entries, of which those of the same segments are neighbours."""
         codes = np.stack([column.code for column in entries.columns])
-        changes = (np.diff(codes, axis=1) != 0).any(axis=0)
-        first = np.flatnonzero(np.append(True, changes))
-        positions = (np.arange(entries.size), np.append(first, entries.size))
+        is_new = (np.diff(codes, axis=1) != 0).any(axis=0)
+        first = np.flatnonzero(np.append(True, is_new))
+        start = np.append(first, entries.size)
+        place = np.arange(entries.size)
         weight = np.ones(entries.size, dtype=np.int64) if entries.whole else entries.scale
-        self.events = sparse.csr_array((weight, *positions))
-        self.log_odds = sparse.csr_array((entries.scale * entries.log_odds, *positions))
+        self.events = sparse.csr_array((weight, place, start))
+        self.log_odds = sparse.csr_array((entries.scale * entries.log_odds, place, start))
         # Any entry of a pattern stands for all.
         self.segments = entries.members[:, first]
 

@@ -29,6 +29,7 @@ from trueness.infer.group._slice_sums import segment_sums
 from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.null._redrawn_labels import is_nearly_normal
 from trueness.infer.test._calibration_test import test_of
+from trueness.infer.test._pair_tests import required_draws
 from trueness.measure import ece
 from trueness.results import Segments
 from trueness.results._segments import ClassRow
@@ -130,7 +131,7 @@ def describe_segments(
     if draws is None:
         check_drawn_level(level, "`segments`", "Or say how many `resamples` to draw.")
     moved = rows.moved_inside(rounded_to)
-    draws = draws or max(_DRAWS, math.ceil(round(20 / alpha, 6)) - 1)
+    draws = draws or required_draws(alpha)
     tests = joint_tests(moved, draws, seed)
     sums = segment_sums(rows)
     score = sums.expected / sums.weight
@@ -340,7 +341,7 @@ def draws_for(problems: int, alpha: float) -> int:
 
     At least 999, and enough for 20 of them to be beyond `alpha` / `problems`.
     """
-    return max(_DRAWS, math.ceil(round(20 * problems / alpha, 6)) - 1)
+    return required_draws(alpha, tests=problems)
 
 
 def _draws(parts: Sequence[Cells], alpha: float) -> int | None:
@@ -349,7 +350,7 @@ def _draws(parts: Sequence[Cells], alpha: float) -> int | None:
     `parts` are the sums of each class. None if the draws would cost too much, or if weights do not
     count rows, so that labels cannot be drawn.
     """
-    draws = max(_DRAWS, math.ceil(round(2 * len(parts) / alpha, 6)) - 1)
+    draws = required_draws(alpha, tests=len(parts), beyond=2)
     scores = sum(part.size for part in parts)
     if scores > _TEST_LABELS / draws or not all(part.whole for part in parts):
         return None

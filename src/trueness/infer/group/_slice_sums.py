@@ -15,7 +15,7 @@ from scipy import sparse
 
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.clusters import FEW_CLUSTERS
-from trueness.infer.group._segment_rows import SegmentRows
+from trueness.infer.group._segment_rows import SegmentRows, order_by_code
 from trueness.infer.group._segment_tests import LEAST_VARIANCE
 from trueness.typing import Bools, Floats, Ints
 
@@ -322,7 +322,7 @@ class _Crossing:
     def place(self) -> Ints:
         """The slice of each row; −1 for rows of none."""
         slice_of_cell = np.where(self.is_slice, np.cumsum(self.is_slice) - 1, -1)
-        return np.asarray(slice_of_cell[self.code])
+        return slice_of_cell[self.code]
 
     def only(self, kept: Bools) -> "_Crossing":
         """The same with only those slices where `kept` is True."""
@@ -335,9 +335,7 @@ class _Crossing:
         inside = np.flatnonzero(self.place >= 0)
         place = self.place[inside]
         slices = len(self.values)
-        # NumPy sorts small integers by radix, in linear time.
-        small = np.uint16 if slices < 1 << 16 else np.int64
-        order = inside[np.argsort(place.astype(small), kind="stable")]
+        order = inside[order_by_code(place, slices)]
         return SliceRows(order.astype(np.int32), np.bincount(place, minlength=slices))
 
 

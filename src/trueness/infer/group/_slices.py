@@ -36,6 +36,7 @@ from trueness.infer.group._slice_sums import (
     some_slices,
 )
 from trueness.infer.null._redrawn_labels import label_batches
+from trueness.infer.test._pair_tests import required_draws
 from trueness.results import Slices
 from trueness.typing import Bools, Floats, Ints
 
@@ -147,7 +148,7 @@ class SlicePlan(NamedTuple):
         if self.resamples:
             return self.resamples
         usual, beyond = (_FEWER_DRAWS, 10) if fewer else (_DRAWS, 20)
-        return max(usual, math.ceil(round(beyond / (1 - self.level), 6)) - 1)
+        return required_draws(1 - self.level, beyond=beyond, fewest=usual)
 
     def require(self, has_slices: bool, rows: SegmentRows, where: str = "") -> None:
         """Raise unless there are slices; `where` is the part of the rows that was searched."""
@@ -252,10 +253,11 @@ def _tails(sums: SliceSums) -> Floats:
 
         It is 1 if the law has no more than k trials.
         """
+        # A mean of 0 has no variance; scores of 0 and 1 alone have p = 1.
         p = np.clip(1 - variance / np.maximum(mean, _TINY), 1e-12, 1.0)
         trials = np.maximum(mean / p, k)
-        tail = betainc(np.maximum(trials - k, _TINY), k + 1, 1 - p)
-        return np.where(trials > k, tail, 1.0)
+        failures = np.maximum(trials - k, _TINY)
+        return np.where(trials > k, betainc(failures, k + 1, 1 - p), 1.0)
 
     too_few = lower_tail(events, expected)
     too_many = lower_tail(total - events, total - expected)

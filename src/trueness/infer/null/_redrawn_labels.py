@@ -661,10 +661,12 @@ def moved_scores(score: Floats, rows: NDArray[Any], hits: NDArray[Any], unit: fl
     inside = score[~(is_zero | is_one)]
     lowest = inside[0] if inside.size else 1.0
     highest = inside[-1] if inside.size else 0.0
-    low = min(unit / 2, lowest / 2, hits[is_zero].sum() / max(rows[is_zero].sum(), 1))
-    misses = (rows - hits)[is_one].sum()
-    high = min(unit / 2, (1 - highest) / 2, misses / max(rows[is_one].sum(), 1))
-    return np.where(is_zero, low, np.where(is_one, 1 - high, score))
+    event_rate = hits[is_zero].sum() / max(rows[is_zero].sum(), 1)
+    non_event_rate = (rows - hits)[is_one].sum() / max(rows[is_one].sum(), 1)
+    from_zero = min(unit / 2, lowest / 2, event_rate)
+    from_one = min(unit / 2, (1 - highest) / 2, non_event_rate)
+    moved = np.where(is_zero, from_zero, score)
+    return np.where(is_one, 1 - from_one, moved)
 
 
 def impossible_outcome(impossible: str, contradicted: int) -> Outcome:

@@ -56,7 +56,7 @@ def spiegelhalter(cells: Cells, options: Options) -> Outcome:
         """|z| of sets of events, of shape (draws, cells)."""
         sums = np.abs(_weighted_sums(events - expected, slope))
         if deviation > 0:
-            return np.asarray(sums / deviation)
+            return sums / deviation
         return np.where(sums == 0, 0.0, np.inf)
 
     rows = "Rows are independent; two-sided"

@@ -58,9 +58,14 @@ def entries_of_rows(y: NDArray[Any], p: Floats, w: Floats) -> Entries:
     y = y[order]
     p = p[order]
     w = w[order]
-    first = np.flatnonzero(np.concatenate([[True], (np.diff(p) != 0) | (np.diff(w) != 0)]))
-    count = np.diff(np.append(first, p.size))
-    return Entries(p[first], count, w[first], np.add.reduceat(y.astype(np.int64), first))
+    is_new = (np.diff(p) != 0) | (np.diff(w) != 0)
+    first = np.flatnonzero(np.concatenate([[True], is_new]))
+    return Entries(
+        z=p[first],
+        rows=np.diff(np.append(first, p.size)),
+        weight=w[first],
+        hits=np.add.reduceat(y.astype(np.int64), first),
+    )
 
 
 def entry_of_each_row(p: Floats, w: Floats) -> Ints:

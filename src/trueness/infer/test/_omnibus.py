@@ -274,11 +274,14 @@ def extremeness(values: Floats, among: Floats | None = None) -> Floats:
         logs = -np.log([ranks(statistic, null) for statistic, null in pairs])
         largest = among.max(axis=1, keepdims=True)
         leads = np.maximum(values, largest) / np.where(largest > 0, largest, 1)
-        return np.asarray(logs + np.log(np.where(largest > 0, leads, 1)))
+        return logs + np.log(np.where(largest > 0, leads, 1))
     logs = -np.log([ranks(statistic) for statistic in values])
     second, largest = np.sort(values, axis=1)[:, -2:].T
-    lead = np.log(np.where(second > 0, largest, 1)) - np.log(np.where(second > 0, second, 1))
-    logs[np.arange(lead.size), values.argmax(axis=1)] += lead
+    # There is no lead over a value that is not positive.
+    has_lead = second > 0
+    lead = np.log(np.where(has_lead, largest, 1)) - np.log(np.where(has_lead, second, 1))
+    leader = values.argmax(axis=1)
+    logs[np.arange(lead.size), leader] += lead
     return logs
 
 
@@ -308,7 +311,7 @@ def combination(logs: Floats, weights: Floats) -> Floats:
 
     `logs` are the negative logarithms of the p-values, of shape (statistics, sets).
     """
-    return np.asarray(weights @ np.exp(np.minimum(logs, _LARGEST) / 2))
+    return weights @ np.exp(np.minimum(logs, _LARGEST) / 2)
 
 
 def ranks(values: Floats, among: Floats | None = None) -> Floats:
@@ -318,10 +321,12 @@ def ranks(values: Floats, among: Floats | None = None) -> Floats:
     """
     ordered = np.sort(values if among is None else among)
     finite = ordered[np.isfinite(ordered)]
-    slack = _EQUAL * max(abs(finite[0]), abs(finite[-1])) if finite.size else 0.0
+    slack = 0.0
+    if finite.size:
+        slack = _EQUAL * max(abs(finite[0]), abs(finite[-1]))
     itself = 0 if among is None else 1
     at_least = ordered.size - np.searchsorted(ordered, values - slack, side="left")
-    return np.asarray((at_least + itself) / (ordered.size + itself))
+    return (at_least + itself) / (ordered.size + itself)
 
 
 MANY_DIRECTIONS = 10**5

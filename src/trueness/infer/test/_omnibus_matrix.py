@@ -98,7 +98,7 @@ class Problem:
         events = np.clip(self.expected + self.deviation * values[FORMS], 0, self.rows)
         of_events = log_ratio(events, self.expected)
         of_non_events = log_ratio(self.rows - events, self.rows - self.expected)
-        return np.asarray(2 * (of_events + of_non_events))
+        return 2 * (of_events + of_non_events)
 
     def agreement(self, values: Floats) -> Floats:
         """Large if the labels agree with the scores too well."""
@@ -258,10 +258,12 @@ def moved_inside(p: NDArray[Any], y: Ints, unit: float) -> Floats:
     That share is how many rows with a score of 0 for a class have it as their label `y`. Rows still
     sum to one.
     """
-    zero = p == 0
-    p = np.asarray(p, dtype=np.float64)
-    wrong = (zero & (y[:, np.newaxis] == np.arange(p.shape[1]))).sum(axis=0)
-    moved = np.where(zero, np.minimum(unit / 2, wrong / np.maximum(zero.sum(axis=0), 1)), p)
+    is_zero = p == 0
+    is_label = y[:, np.newaxis] == np.arange(p.shape[1])
+    wrong = (is_zero & is_label).sum(axis=0)
+    zeros = np.maximum(is_zero.sum(axis=0), 1)
+    share = np.minimum(unit / 2, wrong / zeros)
+    moved = np.where(is_zero, share, np.asarray(p, dtype=np.float64))
     return np.asarray(moved / moved.sum(axis=1, keepdims=True))
 
 

@@ -44,7 +44,7 @@ def weights_at(mean: float) -> Floats:
     one of them, and too few show only in sums over many rows: the number of events, and 'variance'
     and 'error', which the least certain scores dominate, count for more.
     """
-    return np.asarray(_WEIGHTS + (1 - 2 * mean) ** 2 * _MORE_IF_RARE)
+    return _WEIGHTS + (1 - 2 * mean) ** 2 * _MORE_IF_RARE
 
 
 FORMS = 4
@@ -180,7 +180,7 @@ class Statistics:
             return values
         last = np.searchsorted(np.cumsum(cells.weight), np.cumsum(self.entries.rows), side="left")
         start = np.concatenate([[0], last[:-1] + 1])
-        return np.asarray(np.add.reduceat(cells.weight * values, start) / self.entries.rows)
+        return np.add.reduceat(cells.weight * values, start) / self.entries.rows
 
     def __call__(self, hits: NDArray[Any]) -> Floats:
         """The values of sets of labels, in columns: see :meth:`of_sums`.
@@ -195,14 +195,16 @@ class Statistics:
 
     def _of_hits(self, hits: Floats) -> Floats:
         """The values of a few sets of labels, from events of shape (entries, sets)."""
-        sums = np.zeros((len(self.linear), hits.shape[1]))
-        for i in range(0, len(hits), _BLOCK):
-            sums += self.linear[:, i : i + _BLOCK] @ hits[i : i + _BLOCK]
+        linear = np.zeros((len(self.linear), hits.shape[1]))
+        for start in range(0, len(hits), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            linear += self.linear[:, block] @ hits[block]
+        # The last two rows are those of the errors.
+        forms = linear[:-2] - self.expected_forms[:, np.newaxis]
+        by_mass, by_width = linear[-2:]
         events = hits if self.unweighted else hits * self.entries.weight[:, np.newaxis]
         residuals = self._of_entries @ events - self.expected[:, np.newaxis]
-        forms = sums[: -len(self.errors)] - self.expected_forms[:, np.newaxis]
-        of_errors = sums[-len(self.errors) :]
-        squares = [e.square + slope for e, slope in zip(self.errors, of_errors, strict=True)]
+        squares = [self.errors[0].square + by_mass, self.errors[1].square + by_width]
         return self.of_sums(residuals, forms, squares)
 
     def of_sums(
@@ -327,10 +329,11 @@ def _normal_scores(values: Floats, among: Floats, *, alone: bool) -> Floats:
     ordered = np.sort(np.rint(among * scale))
     below = np.searchsorted(ordered, rounded, side="left")
     upto = np.searchsorted(ordered, rounded, side="right")
+    rank = (below + upto) / 2
     if alone:
         beyond = rounded - np.clip(rounded, ordered[0], ordered[-1])
-        return np.asarray(ndtri(((below + upto) / 2 + 0.5) / (ordered.size + 1)) + beyond / scale)
-    scores = ndtri((below + upto) / 2 / ordered.size)
+        return np.asarray(ndtri((rank + 0.5) / (ordered.size + 1)) + beyond / scale)
+    scores = ndtri(rank / ordered.size)
     scores[rounded == ordered[-1]] += (ordered[-1] - ordered[-2]) / scale
     scores[rounded == ordered[0]] -= (ordered[1] - ordered[0]) / scale
     return np.asarray(scores)

@@ -47,14 +47,16 @@ class PairStatistic:
     def __init__(self, z: Floats, count: Ints, first: Ints, divisor: Divisor = "pairs") -> None:
         """Prepare the sum for labels of these entries."""
         n = np.add.reduceat(count, first)
+        divisors = n - 1 if divisor == "pairs" else n
         # A bin of one row has no pair, whatever its label.
-        partners = n - 1 if divisor == "pairs" else n
-        self.share: Floats = np.where(n >= 2, 1 / np.maximum(partners, 1) / n.sum(), 0.0)
+        has_pairs = n >= 2
+        self.share: Floats = np.where(has_pairs, 1 / np.maximum(divisors, 1) / n.sum(), 0.0)
         self.runs = NestedRuns(len(z), [first])
         self.dtype = np.min_scalar_type(int(n.max()))
         self.expected: Floats = np.add.reduceat(count[:, np.newaxis] * z, first, axis=0)
         # Σ‖u‖²: a row of the j-th class has ‖e_j − z‖² = ‖z‖² + 1 − 2 z_j.
-        share = np.repeat(self.share, np.diff(np.append(first, len(z))))
+        entries_of_bins = np.diff(np.append(first, len(z)))
+        share = np.repeat(self.share, entries_of_bins)
         self.slope: Floats = share[:, np.newaxis] * (1 - 2 * z)
         self.squares = float(share @ (count * (z * z).sum(axis=1)))
 
@@ -69,12 +71,13 @@ class PairStatistic:
         return value
 
 
-def required_draws(alpha: float) -> int:
-    """Number of draws R for a test at level `alpha`.
+def required_draws(alpha: float, *, tests: int = 1, beyond: int = 20, fewest: int = 999) -> int:
+    """Number of draws R for a test at level `alpha`, or for several with Bonferroni's correction.
 
-    (R + 1) α is whole at the usual levels, so the level is exact.
+    R + 1 is so large that `beyond` of R + 1 p-values lie below `alpha` / `tests`, and R is at least
+    `fewest`. (R + 1) α is whole at the usual levels, so the level is exact.
     """
-    return max(1000, math.ceil(round(20 / alpha, 6))) - 1
+    return max(fewest, math.ceil(round(beyond * tests / alpha, 6)) - 1)
 
 
 def score_test_bins(n: float) -> EqualMass:

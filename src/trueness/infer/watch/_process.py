@@ -39,9 +39,10 @@ class Look(NamedTuple):
 
     def refuted(self, streams: int) -> Ints:
         """How many labels of each of the streams contradict a score of exactly 0 or 1."""
-        at_one = np.where(self.score == 1, self.weight - self.events, 0.0)
-        wrong = np.where(self.score == 0, self.events, at_one)
-        return np.ceil(np.bincount(self.code, wrong, streams)).astype(np.int64)
+        wrong_at_one = np.where(self.score == 1, self.weight - self.events, 0.0)
+        wrong = np.where(self.score == 0, self.events, wrong_at_one)
+        of_streams = np.bincount(self.code, wrong, streams)
+        return np.ceil(of_streams).astype(np.int64)
 
     @property
     def pooled(self) -> "Look":
@@ -86,7 +87,7 @@ class Look(NamedTuple):
 
 def _softplus(z: Floats) -> Floats:
     """log(1 + eᶻ), several times as fast as NumPy's `logaddexp`."""
-    return np.asarray(np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z))))
+    return np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))
 
 
 class Streams:
@@ -143,11 +144,12 @@ class Streams:
         self.looks[present] += 1
         self.refuted[present] += refuted
         t = self.looks[present][:, np.newaxis].astype(np.float64)
-        begin = -np.log(t * (t + 1))
-        self.mass[present] = np.logaddexp(self.mass[present], begin) + ratios
-        self.onset[present] = np.where(self.best[present] <= 0, look, self.onset[present])
-        best = np.maximum(self.best[present], 0) + ratios
-        self.best[present] = np.round(best, 3)  # an estimate, in a small state
+        onset_weight = -np.log(t * (t + 1))
+        self.mass[present] = np.logaddexp(self.mass[present], onset_weight) + ratios
+        best = self.best[present]
+        self.onset[present] = np.where(best <= 0, look, self.onset[present])
+        # An estimate: rounded, so that the stored state is small.
+        self.best[present] = np.round(np.maximum(best, 0) + ratios, 3)
         # The first labels that refute a score are the onset.
         new = present[(refuted > 0) & (self.refuted[present] == refuted)]
         self.best[new] = REFUTED

@@ -507,7 +507,7 @@ class Watch:
     @property
     def _weighted(self) -> Floats:
         """log(weight × E) of all rows and each segment."""
-        return np.asarray(self._streams.log_evidence + np.log(self._weights))
+        return self._streams.log_evidence + np.log(self._weights)
 
     @property
     def evidence(self) -> dict[str, float]:
