@@ -162,6 +162,11 @@ def _chance_ece(s: Summary) -> tuple[float, float]:
 
 
 def _cost(model: Model) -> Answer:
+    """What recalibration would save on held-out rows, where that can be shown.
+
+    It cannot be known from few clusters, before inverted scores are checked, or from labels that
+    are all equal; sums have an answer of their own, since no map can be tried on them.
+    """
     question = "What does it cost?"
     code = model.verdict.all_rows
     if model.verdict.few_clusters and code == "too-few-rows":

@@ -130,6 +130,10 @@ class _Levels(NamedTuple):
 
 
 def _levels(a: Asked, subject: Subject, options: Options) -> _Levels:
+    """The questions of one model at the levels of its numbers, its verdict and its segments.
+
+    Of several labels, each has the level of the page; their segments share its error rate.
+    """
     if not subject.has_labels:
         return _Levels(numbers=a, verdict=a, segments=a)
     numbers = a.but(level=options.level)

@@ -95,6 +95,7 @@ def markdown(contents: Contents) -> str:
 
 
 def _markdown_piece(piece: Piece) -> str:
+    """A heading, table, block of code, list of terms or sentence, as Markdown."""
     if isinstance(piece, Heading):
         return f"{'#' * piece.depth} {markdown_text(piece.text)}"
     if isinstance(piece, Table):
@@ -114,6 +115,7 @@ def text(contents: Contents) -> str:
 
 
 def _text_piece(piece: Piece) -> str:
+    """A heading, table, block of code, list of terms or sentence, as lines of a terminal."""
     if isinstance(piece, Heading):
         title = shorten(visible(piece.text), _WIDTH)
         line = "=" if piece.depth == 1 else "-"
@@ -235,6 +237,7 @@ def worst_model(contents: Contents) -> int:
 
 
 def _answers(model: Model) -> Iterator[Piece]:
+    """The four questions with their answers, then the commands that some answers have."""
     phrases = {}
     for answer in model.answers.values():
         stop = "" if answer.phrase.endswith("?") else "."
@@ -273,6 +276,10 @@ def what_was_judged(contents: Contents) -> Iterator[str]:
 
 
 def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piece]:
+    """The tables of one model, each below its heading, with the sentences that belong to it.
+
+    Decisions come last, if there are any.
+    """
     tables = model_tables(model, contents)
     fixes = model.remedies
     before: dict[str, tuple[str, ...]] = {"bins": (worst_sentence(model, tables["bins"]),)}

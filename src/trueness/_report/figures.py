@@ -358,6 +358,11 @@ def _apart(ratios: Sequence[float], distance: float) -> list[float]:
 
 
 def _line(line: Line, y: float, x: Callable[[float], float], left: float, right: float) -> str:
+    """One line of a figure: a name, the interval and a mark for the value, as SVG.
+
+    `x` turns values into places between `left` and `right`; ends beyond them are arrows. An
+    interval or a value that is not finite is left out.
+    """
     parts = [text_at(escape(line.name), left - 10, y + 4, "name", "end")]
     if math.isfinite(line.low) and math.isfinite(line.high):
         low = x(line.low)

@@ -27,6 +27,7 @@ _OPTIONAL = {
 
 
 def files_of_report(contents: Contents) -> Table:
+    """The table of the files of a report, each with its measures."""
     titles = titles_of(
         "file File, flag Flag, group Group, n Rows, ece ECE, ece_interval interval, "
         "ece_floor Noise floor, l2_error Typical error, confidence_set set, "
@@ -40,6 +41,7 @@ def files_of_report(contents: Contents) -> Table:
 
 
 def confidences_table(confidences: Mapping[str, Any]) -> Table:
+    """The table of the answers of language models by source, with the samples that do not count."""
     notes = []
     if confidences["missing"]:
         lost = ", ".join(f"{reason} ({n:,})" for reason, n in confidences["missing"].items())
@@ -110,6 +112,10 @@ def files_table(
 
 
 def _cell(row: Mapping[str, Any], key: str) -> Any:
+    """The cell of a file in the column `key`: a flag, an interval or a number.
+
+    A number that is not known is None, so that a column without any is left out.
+    """
     if key == "flag":
         return Cell("miscalibrated", None, "flag") if row.get("flagged") else None
     if key == "confidence_set":

@@ -106,6 +106,7 @@ def _sections(filing: Filing) -> Iterator[Section]:
 
 
 def _data(contents: Contents) -> Section:
+    """The section on the data: rows, events, origin, and a blank for what the author knows."""
     summary = contents.models[0].summary
     circumstances = dict(document.circumstances(contents))
     rate = summary.rate
@@ -122,6 +123,7 @@ def _data(contents: Contents) -> Section:
 
 
 def _definition(contents: Contents) -> Section:
+    """The section on the event, with blanks for its definition."""
     origin = contents.provenance
     event = f"{origin.label} = {origin.event}" if origin.label else str(origin.event)
     fact = f"The event that was predicted is {event}."
@@ -142,6 +144,7 @@ def _discrimination(contents: Contents) -> Section:
 
 
 def _table_of(estimates: list[Estimate], level: float) -> Table:
+    """The table of some estimates with their limits; measures without limits have a dash."""
     columns = [
         Column("measure", "measure", "name"),
         Column("value", "value", "number"),
@@ -161,6 +164,10 @@ def _number_cell(value: float) -> Cell:
 
 
 def _calibration(filing: Filing) -> Section:
+    """The section on calibration: pictures, numbers and the verdict.
+
+    With grades, their table stands in place of that of the bins.
+    """
     from markupsafe import Markup
 
     contents = filing.contents
@@ -211,6 +218,10 @@ def _grade_cell(key: str, text: str) -> Any:
 
 
 def _stability(filing: Filing) -> Section:
+    """The section on stability: the population stability index of each period.
+
+    Without a column of periods it says that this was not examined.
+    """
     judgement = Blank("Judgement: has the population changed, and does it matter?")
     if not filing.stability:
         fact = "Not examined: no column of periods was named (--over)."
@@ -250,6 +261,7 @@ def _stability(filing: Filing) -> Section:
 
 
 def _limits_of_use(contents: Contents) -> Section:
+    """The section on limits of use: what the page found out, and blanks for the rest."""
     model = contents.models[0]
     tables = model_tables(model, contents)
     facts = [contents.omitted, *contents.notes, *model.notes]
@@ -271,6 +283,7 @@ def _decision() -> Section:
 
 
 def _receipt(filing: Filing) -> Section:
+    """The section that allows the filing to be repeated: command, date, digests, settings."""
     terms = {"command": filing.command, "date": filing.contents.provenance.date}
     for name, digest in filing.digests.items():
         terms[f"SHA-256 of {name}"] = digest

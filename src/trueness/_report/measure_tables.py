@@ -64,6 +64,11 @@ def panel_table(model: Model, level: float, *, top_label: bool) -> Table:
 
 
 def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, caption: str) -> Table:
+    """The table of measures: value, interval, value if calibrated, and meaning.
+
+    Lines without a value are left out where the page says why it is absent. Notes below explain
+    what the table holds: floors, measures without a valid interval, and where the largest gap lies.
+    """
     s = model.summary
     columns = (
         Column("measure", "Measure"),
@@ -222,6 +227,7 @@ def _has_floor(s: Summary, key: str) -> bool:
 
 
 def _line_measures(model: Model, top_label: bool) -> Iterator[_Line]:
+    """The lines of slope, intercepts and O/E, and how many scores were left out of them."""
     s = model.summary
     yield from _listed(s, "line", " (confidence)" if top_label else "")
     if s.n_certain:
@@ -232,6 +238,7 @@ def _line_measures(model: Model, top_label: bool) -> Iterator[_Line]:
 
 
 def _proper_scores(model: Model) -> Iterator[_Line]:
+    """The lines of the proper scores, their decomposition, and what recalibration gains."""
     s = model.summary
     view = "" if s.ece_classwise is None else " (all classes)"
     gain = _gain_line(model)

@@ -242,6 +242,10 @@ def _data(contents: Contents) -> str:
 
 
 def _view(explorer: Explorer) -> dict[str, Any]:
+    """What the page's script knows of a picture.
+
+    What equals a number that it has already is None.
+    """
     view: dict[str, Any] = json_ready(explorer)
     view["name"] = visible(explorer.name)
     if explorer.weight == explorer.n:  # the script then takes n
@@ -301,6 +305,7 @@ def watch_page(watch: Any) -> str:
 
 
 def _watch_headline(watch: Any) -> str:
+    """The state of a watch in a sentence: no alarm, a past alarm, or what is off now."""
     if not watch.alarm:
         return "Still true, as far as these rows tell: no alarm."
     if not watch.direction:
@@ -356,6 +361,7 @@ def _advice(watch: Any) -> list[str]:
 
 
 def _watch_table(watch: Any) -> Table:
+    """The table of the watched segments; a column of listed alarms only if there are any."""
     columns = [
         Column("segment", "segment", "name"),
         Column("n", "rows", "count"),

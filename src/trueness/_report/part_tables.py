@@ -29,6 +29,7 @@ _LEAST_LIMIT = 1e-6
 
 
 def bins_table(model: Model) -> Table:
+    """The table of the bins that have rows, those outside the band flagged."""
     picture = model.picture
     b = picture.bins
     level = level_percent(b.level)
@@ -118,6 +119,7 @@ def _flag(flagged: bool, word: str) -> Cell:
 
 
 def blocks_table(blocks: Blocks) -> Table:
+    """The table of isotonic blocks: scores, rate, and whether calibration is rejected there."""
     lines = []
     for i, n in enumerate(blocks.n):
         low = blocks.low_edge[i]
@@ -150,6 +152,11 @@ def _with_limits(value: float, low: float, high: float, decimals: int) -> Cell:
 
 
 def segments_table(segments: Segments, brier: float) -> Table:
+    """The table of the segments, the costliest first.
+
+    `brier` is the Brier score of all rows, whose shares the costs are. A note counts those left
+    out.
+    """
     columns = columns_of("column value flag n score rate gap shrunk ratio adjusted overall cost")
     shown = shown_segments(segments)
     rows = []
@@ -178,6 +185,7 @@ def segments_table(segments: Segments, brier: float) -> Table:
 
 
 def slices_table(slices: Slices) -> Table:
+    """The table of the slices that are shown, with limits that hold for all that were tested."""
     limits = f"Gap, {level_percent(slices.level)} limits"
     columns = columns_of(
         "rule flag n expected observed limits adjusted overall share", limits=limits
@@ -207,6 +215,7 @@ def slices_table(slices: Slices) -> Table:
 
 
 def classes_table(classes: Iterable[ClassRow], level: float) -> Table:
+    """The table of the classes, each against the rest."""
     columns = columns_of("label flag share score gap ratio ece damage p adjusted")
     rows = []
     for row in classes:
@@ -225,6 +234,7 @@ def classes_table(classes: Iterable[ClassRow], level: float) -> Table:
 
 
 def top_k_table(by_k: tuple[Mapping[str, Any], ...]) -> Table:
+    """The table of the typical error of the k largest scores, for each k."""
     columns = columns_of(
         "k l2 set bins", set=f"{level_percent(by_k[0]['interval'].level)} interval"
     )

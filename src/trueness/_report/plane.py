@@ -65,6 +65,10 @@ def frame(plane: Plane, x_name: str, y_name: str) -> Iterable[str]:
 
 
 def histogram_bars(heights: Sequence[float]) -> Iterable[str]:
+    """The bars of a histogram below the plane, as SVG; empty bins have none.
+
+    A bar is at least one pixel high, so that few rows can be seen.
+    """
     highest = max(max(heights), 1e-300)
     step = SIZE / len(heights)
     base = BARS_TOP + BARS

@@ -86,6 +86,10 @@ def _bin_mark(picture: Picture, i: int, plane: Plane) -> str:
 
 
 def _band(picture: Picture, filled: list[int], plane: Plane) -> str:
+    """The band of calibrated rates over the `filled` bins, as SVG; empty without a band.
+
+    Over a single bin it has some width.
+    """
     b = picture.bins
     if not filled or not b.band:
         return ""

@@ -14,6 +14,10 @@ from trueness.results._remedies import Remedies, Remedy
 
 
 def remedies_table(remedies: Remedies, model: Model, level: float, views: tuple[str, str]) -> Table:
+    """The scores before and after each map, on held-out rows; the advised one is marked.
+
+    `views` are the words for which scores the ECE and the Brier score are of.
+    """
     confidence, all_classes = views
     columns = columns_of(
         "name note ece l2 set brier gain chance log_loss",
@@ -40,6 +44,7 @@ def remedies_table(remedies: Remedies, model: Model, level: float, views: tuple[
 
 
 def _remedy_row(remedy: Remedy) -> dict[str, Any]:
+    """The cells of one map; empty where it has no gain or no chance."""
     gain = ""
     if not math.isnan(remedy.gain):
         _, low, high = signed_with_limits(remedy.gain, remedy.gain_low, remedy.gain_high, 5)

@@ -107,6 +107,10 @@ def _day_names(days: Sequence[Any], x: Callable[[float], float], base: float) ->
 
 
 def _day_mark(day: Any, x: float, y: Callable[[float], float]) -> str:
+    """The mark of one day at `x`, with its interval if there is one, as SVG.
+
+    `y` turns values into places; the title says the numbers in words.
+    """
     words = f"{day.name}: {number(day.ece)}"
     kind = "bin"
     bar = ""

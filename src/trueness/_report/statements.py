@@ -39,6 +39,7 @@ def answers_on_statement(verdict: Verdict, usual: Mapping[str, Answer]) -> dict[
 
 
 def _how_far_of_interval(covered: Coverage) -> Answer:
+    """How far off prediction intervals are: the share of outcomes inside beside the stated one."""
     stated = percent(float(covered.stated[0]))
     phrase = f"{covered.covers} inside, where {stated} is stated"
     detail = f"{level_percent(covered.level)} confidence in brackets ({covered.method})."
@@ -49,6 +50,10 @@ def _how_far_of_interval(covered: Coverage) -> Answer:
 
 
 def _where_of_interval(verdict: Verdict, covered: Coverage) -> Answer:
+    """The segment whose coverage is worst, and on which side outcomes lie outside.
+
+    Without a flagged segment, the sides alone.
+    """
     segments = [flags for flags in verdict.flags if flags.kind == "segment"]
     sides = ""
     if covered.below is not None and covered.above is not None:
@@ -62,6 +67,7 @@ def _where_of_interval(verdict: Verdict, covered: Coverage) -> Answer:
 
 
 def _cost_of_interval(covered: Coverage) -> Answer:
+    """What the intervals cost: their score and width, where all rows have both."""
     if covered.interval_score is None or covered.mean_width is None:
         return Answer("What does it cost?", "Not known for some of the rows", "", {})
     score = short_number(covered.interval_score)
@@ -73,6 +79,7 @@ def _cost_of_interval(covered: Coverage) -> Answer:
 
 
 def _how_far_of_quantiles(covered: Coverage) -> Answer:
+    """How far off quantiles are: the largest gap of a share, and the spread of the outcomes."""
     gap = np.abs(covered.value - covered.stated)
     worst = int(np.argmax(gap))
     phrase = f"Up to {100 * gap[worst]:.2g} percentage points between stated and observed shares"

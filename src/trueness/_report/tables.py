@@ -94,6 +94,10 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
 
 
 def _models(contents: Contents) -> Table:
+    """The table of several models on the same rows, or of several labels.
+
+    Labels have p-values adjusted for all of them.
+    """
     confidence, all_classes = views_of(contents.models[0])
     are_labels = contents.view == "multilabel"
     titles = {"model": "Model", "ece": f"ECE{confidence}", "brier": f"Brier{all_classes}"}
@@ -145,6 +149,10 @@ def views_of(model: Model) -> tuple[str, str]:
 
 
 def _comparison(comparison: Comparison) -> Table:
+    """The table of the pairs of models: the difference of each, and which model is better.
+
+    A pair whose adjusted p-value does not reject is not shown to differ.
+    """
     interval = f"{level_percent(comparison.level)} interval"
     columns = columns_of("first second result difference interval p adjusted", interval=interval)
     rows = []

@@ -24,7 +24,7 @@ class ResumableSums:
         options: Mapping[str, str],
         every: float,
     ) -> None:
-        """Sums of `files` by the `settings` of an accumulator, saved `every` so many seconds.
+        """Sums of `files` by the `settings` of an accumulator, saved every `every` seconds.
 
         A run is resumed only with the same `options`.
         """
