@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from trueness._assess.page_parts import adjusted_pvalues
+from trueness._level import Level
 from trueness._report.columns import columns_of
 from trueness._report.file_tables import confidences_table, files_of_report, judge_table
 from trueness._report.measure_tables import (
@@ -158,7 +159,7 @@ def _comparison(comparison: Comparison) -> Table:
     rows = []
     for pair in comparison.pairs:
         result: Cell | str = "not shown to differ"
-        if pair.adjusted_pvalue <= 1 - comparison.level:
+        if pair.adjusted_pvalue <= Level(comparison.level).alpha:
             better = pair.first if pair.difference < 0 else pair.second
             result = Cell(f"{shorten(better, _LONGEST_RESULT)} is better", None, "good")
         difference, low, high = signed_with_limits(pair.difference, pair.low, pair.high, 5)

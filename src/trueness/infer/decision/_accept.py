@@ -15,6 +15,7 @@ from trueness._input.labels import labels_missing
 from trueness._input.sample import refuse_shuffled_index
 from trueness._input.zero_one import finite_numbers, one_column, zero_one
 from trueness._keywords import suggests_keywords
+from trueness._level import Level
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.clusters import cluster_codes, cluster_column, distinct_clusters
 from trueness._tally.evidence import Evidence
@@ -260,7 +261,7 @@ def _right(
     errors = np.cumsum((n - events)[::-1])
     units = np.floor(accepted / cluster_size)
     wrong = np.ceil(errors / cluster_size)
-    alpha = (1 - level) / _STARTS
+    alpha = Level(level).alpha / _STARTS
     if goal == 1:
         return None, None
     fewest = _fewest_rows(alpha, goal)
@@ -331,7 +332,7 @@ def _recall(n: Floats, events: Floats, goal: float, level: float) -> tuple[_Cut 
     below = np.cumsum(n) - n
     if goal == 1:
         return None, None
-    passes = bdtr(missed, round(positives), 1 - goal) <= 1 - level
+    passes = bdtr(missed, round(positives), 1 - goal) <= Level(level).alpha
     last = int(np.append(np.flatnonzero(~passes), passes.size)[0]) - 1
     if last < 0:
         return None, math.ceil(math.log(1 - level) / math.log(goal) * total / positives)
@@ -483,7 +484,7 @@ def _judged(rows: _Answers, goal: float, level: float, criterion: str) -> Accept
     wrong = 1 - rows.right[order]
     doubted = 1 - rows.judge[order]
     cluster_size = rows.largest_cluster
-    alpha = (1 - level) / _STARTS
+    alpha = Level(level).alpha / _STARTS
     pvalue = np.ones(ends.size)
     error = np.full(ends.size, np.nan)
     for i, end in enumerate(ends.tolist()):

@@ -18,6 +18,7 @@ from trueness._input.columns import column
 from trueness._input.sample import refuse_shuffled_index
 from trueness._input.segment_columns import read_by
 from trueness._input.zero_one import finite_numbers, zero_one
+from trueness._level import Level
 from trueness._numerics.clustered import effective_number, variance_of_sum
 from trueness._numerics.paired_proportions import noninferiority, score_limits, score_statistic
 from trueness._numerics.proportions import clopper_pearson
@@ -297,7 +298,7 @@ def _route_of(rows: _PairedRows, terms: _Terms) -> Route:
     If none is, nothing is routed: the threshold is nan and all shares are 0.
     """
     tested = _tested(rows, terms)
-    passed = np.logical_and.accumulate(tested.pvalue <= 1 - terms.level)
+    passed = np.logical_and.accumulate(tested.pvalue <= Level(terms.level).alpha)
     certified = bool(passed.any())
     last = int(passed.sum()) - 1
     mix = _mix(tested, rows, terms, last) if certified else _nothing_routed(rows, terms)
