@@ -132,15 +132,17 @@ def _sql(
     new: list[str],
     present: Sequence[str],
 ) -> list[list[str]]:
-    """The columns to select, and of these the ones to select then."""
+    """The columns to select in each step: one step, or two if the map needs helper columns.
+
+    The second step leaves the helper columns of the first one out.
+    """
     first, last = sql_in_steps(calibrator._formula(), columns, dialect)
     quoted = WRITERS[dialect].name
-    kept = list(map(quoted, present)) if first else ["*"]
-    steps = [["*", *(f"{text} AS {quoted(name)}" for name, text in first.items())]] if first else []
-    return [
-        *steps,
-        [*kept, *(f"{text} AS {quoted(column)}" for text, column in zip(last, new, strict=True))],
-    ]
+    calibrated = [f"{text} AS {quoted(column)}" for text, column in zip(last, new, strict=True)]
+    if not first:
+        return [["*", *calibrated]]
+    helpers = [f"{text} AS {quoted(name)}" for name, text in first.items()]
+    return [["*", *helpers], [*map(quoted, present), *calibrated]]
 
 
 def _with_polars(frame: Frame, calibrator: Calibrator, columns: list[str], new: list[str]) -> Frame:

@@ -108,9 +108,10 @@ class _Graph:
 
 
 def _vector(graph: _Graph, formula: formulas.Map, p: str) -> str:
-    """The result of the map of a vector of scores `p`; a map without such a form is an error.
+    """Add the map of a vector of scores, whose name is `p`; return the name of the result.
 
-    Where scores were moved by `eps`, the ends have the values of the scores 0 and 1.
+    A map without such a form is an error. Where scores were moved by `eps`, the ends have the
+    values of the scores 0 and 1.
     """
     add = graph.add
     if isinstance(formula, formulas.Steps):
@@ -148,7 +149,10 @@ def _piece(graph: _Graph, edges: Floats, p: str) -> str:
 
 
 def _lines(graph: _Graph, lines: formulas.Lines, p: str) -> str:
-    """The result of straight lines between points: the left height plus a share of the rise."""
+    """Add straight lines between points; return the name of the result.
+
+    The height at the left end, plus a share of the rise.
+    """
     add = graph.add
     index = _piece(graph, lines.x, p)
     rise = np.concatenate([[0.0], np.diff(lines.y), [0.0]])
@@ -162,7 +166,7 @@ def _lines(graph: _Graph, lines: formulas.Lines, p: str) -> str:
 
 
 def _curve(graph: _Graph, curve: formulas.Curve, p: str, from_logits: bool) -> str:
-    """The log-odds that a piecewise quadratic curve gives for scores or logits.
+    """Add the log-odds by a piecewise quadratic curve of scores or logits; return the name.
 
     The terms a·log p and −b·log(1 − p) are added unless a and b are 0.
     """
@@ -197,9 +201,9 @@ def _expit(graph: _Graph, z: str) -> str:
 
 
 def _per_class(graph: _Graph, formula: formulas.PerClass, scores: str) -> str:
-    """Each column through the map of its class, divided by the sum of its row if `normalize`.
+    """Add the maps of all columns, side by side; return the name of the result.
 
-    A row of zeros becomes equal shares.
+    With `normalize` each row is divided by its sum, and a row of zeros becomes equal shares.
     """
     add = graph.add
     columns = []
@@ -221,7 +225,10 @@ def _mixture(graph: _Graph, formula: formulas.Mixture, scores: str) -> str:
 
 
 def _softmax(graph: _Graph, formula: formulas.Softmax, scores: str) -> str:
-    """The softmax of the logarithms of scores, or of logits, after the linear map if any."""
+    """Add the softmax of the logarithms of scores, or of logits; return the name of the result.
+
+    The linear map comes first if there is one.
+    """
     add = graph.add
     logs = formula.logs
     z = scores
@@ -237,9 +244,9 @@ def _softmax(graph: _Graph, formula: formulas.Softmax, scores: str) -> str:
 
 
 def _linear(graph: _Graph, linear: formulas.Linear, z: str) -> str:
-    """Each row of logits times the matrix, plus the shifts, minus the beta costs.
+    """Add a linear map of the logits of each row; return the name of the result.
 
-    Parts that are None are skipped.
+    The matrix, the shifts and the beta costs are each left out if they are None.
     """
     add = graph.add
     total = z
