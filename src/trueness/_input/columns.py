@@ -76,7 +76,10 @@ def categories_of(passed: object) -> Categories | None:
 
 
 def column(passed: object, name: str) -> Column:
-    """The argument `name` as an array, without a copy where none is needed."""
+    """The argument `name` as an array, without a copy where none is needed.
+
+    Arrays, lists, Series, frames and tensors are read; anything else is an error with a way out.
+    """
     if isinstance(passed, np.ndarray):
         return _from_numpy(passed)
     libraries = {base.__module__.partition(".")[0] for base in type(passed).__mro__}

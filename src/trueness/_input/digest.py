@@ -30,7 +30,7 @@ def rows_digest(columns: Mapping[str, Any]) -> str:
 
 
 def _cells(values: NDArray[Any]) -> NDArray[np.uint64]:
-    """64 bits of each cell."""
+    """A whole number of 64 bits for each cell; of a matrix, one for each row."""
     if values.ndim > 1:
         columns = [_cells(column) for column in values.reshape(values.shape[0], -1).T]
         return _mixed(columns)

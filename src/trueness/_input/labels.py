@@ -340,7 +340,10 @@ def refuse_swapped(y: NDArray[Any], p: NDArray[Any]) -> None:
 
 
 def _simplest(values: NDArray[Any]) -> NDArray[Any]:
-    """The labels with the simplest dtype that holds them."""
+    """The labels with the simplest dtype that holds them: bool, numbers, text, or objects.
+
+    Dates, and objects that cannot be looked up in a table, are errors.
+    """
     kind = values.dtype.kind
     if kind in "biufUS":
         return values
@@ -373,7 +376,7 @@ def _distinct_labels(values: NDArray[Any]) -> list[Any]:
 
 
 def checked_order(labels: Sequence[Any]) -> list[Any]:
-    """`labels` as a list of different names."""
+    """`labels` as a list of different names, none of them missing; anything else is an error."""
     demand = "must be a list of the classes in column order"
     if isinstance(labels, str | bytes | Set | Mapping) or not hasattr(labels, "__len__"):
         raise InputError("labels", demand, f"got {reprlib.repr(labels)}")

@@ -333,7 +333,10 @@ def _shaped(y: Column, p: Column, multilabel: bool) -> _Shaped:
 
 
 def _label_matrix(y: Column, p: Column) -> Column:
-    """Labels of several columns, as numbers."""
+    """Labels with a column for each label, as numbers; a row is missing if any entry is.
+
+    They must have the shape of the scores.
+    """
     if y.values.ndim != 2 or y.values.shape != p.values.shape:
         demand = (
             "`y_true` and `y_prob` must have a column per label and one shape if "
@@ -466,7 +469,7 @@ def _check_shapes(y: NDArray[Any], p: NDArray[Any]) -> None:
 
 
 def _vector_remedy(y: NDArray[Any], p: NDArray[Any]) -> Remedy | str:
-    """What makes a vector of labels of another shape."""
+    """How to pass labels that have more than one dimension; empty if nothing is known."""
     if y.ndim != 2:
         return ""
     if 1 in y.shape:

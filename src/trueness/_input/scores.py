@@ -131,7 +131,11 @@ def refuse_nan(values: NDArray[Any], name: str, rows: Ints | None = None) -> NoR
 
 
 def _suggestion(values: NDArray[Any]) -> Remedy | str:
-    """A guess at what values outside [0, 1] are, with its remedy."""
+    """What values outside [0, 1] probably are, with the option or step that mends them.
+
+    Rounding errors, labels, logits, counts and percentages are tried in this order; empty if none
+    fits.
+    """
     low = float(values.min())
     high = float(values.max())
     excess = max(-low, high - 1)

@@ -57,7 +57,7 @@ class SegmentColumn(NamedTuple):
     """For each value: that of each column crossed."""
 
     def rule(self, code: int) -> str:
-        """The rows of one segment, in words."""
+        """The rows of one segment, in words: a value, or the range of numbers between two edges."""
         if self.values[code] == MISSING:
             return f"{self.name} is missing"
         if not self.edges:

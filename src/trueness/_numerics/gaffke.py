@@ -40,7 +40,10 @@ def gaffke_limit(values: Floats, shape: Floats, q: float) -> float:
 
 
 def _unit_limit(x: Floats, shape: Floats, q: float) -> float:
-    """The quantile for values from 0 to 1."""
+    """The value that Gaffke's bound exceeds with probability q, for values from 0 to 1.
+
+    It is searched above the mean, which is returned if the probability is reached there.
+    """
     total = float(shape.sum())
     mean = float(x @ shape) / total
     spread = float(np.sqrt(shape @ (x - mean) ** 2)) / total
@@ -59,7 +62,10 @@ def _unit_limit(x: Floats, shape: Floats, q: float) -> float:
 
 
 def _pooled(values: Floats, shape: Floats) -> tuple[Floats, Floats]:
-    """The largest values, and pools of the others at their means."""
+    """The largest values, and pools of the others at their means, each with its shape.
+
+    A few values are returned as they are.
+    """
     if values.size <= _MANY:
         return values, shape
     order = np.argsort(values, kind="stable")  # often a few sorted runs
@@ -73,7 +79,10 @@ def _pooled(values: Floats, shape: Floats) -> tuple[Floats, Floats]:
 
 
 def _probability_below(distance: Floats, shape: Floats) -> float:
-    """P(Σ G·d ≤ 0), where the mean of the sum is at most 0."""
+    """P(Σ G·d ≤ 0), where the mean of the sum is at most 0, by integration around a saddlepoint.
+
+    It is 1 if no distance is positive.
+    """
     largest = float(distance.max())
     if largest <= 0:
         return 1.0

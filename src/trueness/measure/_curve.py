@@ -209,7 +209,7 @@ def _flexible_curves(tally: Tally, method: Literal["spline", "loess"], knots: in
 
 
 def flexible_curve(cells: Cells, fit: SplineCurve | LoessCurve) -> Curve:
-    """The curve of one binary problem by splines or loess."""
+    """The curve of one binary problem by splines or loess; without points if it has no rows."""
     from trueness.measure._flexible_curve import SplineCurve, curve_places, usable_cells
 
     method: Literal["spline", "loess"] = "spline" if isinstance(fit, SplineCurve) else "loess"
@@ -226,7 +226,7 @@ def flexible_curve(cells: Cells, fit: SplineCurve | LoessCurve) -> Curve:
 
 
 def curve_of_cells(cells: Cells, method: Literal["isotonic", "smooth"]) -> Curve:
-    """The curve of one binary problem."""
+    """The isotonic or kernel curve of one binary problem; without points if it has no rows."""
     if not cells.size:
         return Curve(
             **_no_points(cells),

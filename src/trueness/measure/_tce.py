@@ -223,7 +223,10 @@ def tce_of_tallies(
 def _joint_rejections(
     parts: Sequence[Cells], firsts: Sequence[Ints], alpha: float, test: Test
 ) -> list[Bools]:
-    """:func:`rejections` of each part."""
+    """Whether each score of each part is rejected, tested in one call for all parts.
+
+    Parts that are weighted differently are tested one by one.
+    """
     alike = len({(cells.whole, cells.squares is None) for cells in parts}) == 1
     if len(parts) == 1 or not alike:
         return [

@@ -503,7 +503,7 @@ def probability(value: float) -> str:
 
 
 def band_sentence(band: Bands | CurveBand) -> str:
-    """What a band is."""
+    """What a band means, in words, by its kind and by whether it surrounds a curve or points."""
     level = level_percent(band.level)
     if isinstance(band, CurveBand):
         point = "each point of the curve"

@@ -14,7 +14,7 @@ from trueness.results._decisions import by_model
 if TYPE_CHECKING:
     from trueness.plot._canvas import Panels
     from trueness.results import NetBenefit, RiskCoverage
-    from trueness.typing import ArrayLike, Option
+    from trueness.typing import ArrayLike, Floats, Option
 
 
 class _CurvesDisplay(FromEstimator):
@@ -85,36 +85,45 @@ class NetBenefitDisplay(_CurvesDisplay):
         """Draw the curves on `ax` or on a new figure, and return the display."""
         benefit = self.found
         t = benefit.threshold
-        treat_all = benefit.treat_all
         value = by_model(benefit.value)
         texts = [wrap_name(name, 40) if name else "decisions by the score" for name in value]
-        curves = [(t, y) for y in (*value.values(), treat_all, np.zeros(t.size))]
+        curves = [(t, y) for y in (*value.values(), benefit.treat_all, np.zeros(t.size))]
         self._draw(ax, [*texts, "treat all", "treat none"], curves, ((0, (4, 2)), "-"))
         for name, line in zip(value, self.lines_, strict=False):
-            lower = by_model(benefit.band_low)[name]
-            upper = by_model(benefit.band_high)[name]
-            bands = [(lower, upper, 0.17)]
-            if len(value) == 1:  # no band lies on another: each has a colour of its own
-                low = by_model(benefit.low)[name]
-                high = by_model(benefit.high)[name]
-                bands = [(lower, low, 0.17), (high, upper, 0.17), (low, high, 0.31)]
-            for bottom, top, alpha in bands:
-                self.ax_.fill_between(
-                    t, bottom, top, color=line.get_color(), alpha=alpha, linewidth=0
-                )
-        highest = max(*(y.max() for y in value.values()), float(treat_all[0]))
+            self._draw_limits(name, line.get_color(), alone=len(value) == 1)
+        self._set_limits(list(value.values()))
+        self.ax_.set(xlabel="threshold", ylabel="net benefit per row")
+        return self
+
+    def _draw_limits(self, name: str, colour: str, *, alone: bool) -> None:
+        """Draw the band for all thresholds; of a model `alone`, also the limits at each of them."""
+        benefit = self.found
+        lower = by_model(benefit.band_low)[name]
+        upper = by_model(benefit.band_high)[name]
+        areas = [(lower, upper, 0.17)]
+        if alone:  # no area lies on another: each has a colour of its own
+            low = by_model(benefit.low)[name]
+            high = by_model(benefit.high)[name]
+            areas = [(lower, low, 0.17), (high, upper, 0.17), (low, high, 0.31)]
+        for bottom, top, alpha in areas:
+            self.ax_.fill_between(
+                benefit.threshold, bottom, top, color=colour, alpha=alpha, linewidth=0
+            )
+
+    def _set_limits(self, values: list[Floats]) -> None:
+        """Show benefits somewhat below zero, and thresholds to just beyond the last treated row."""
+        t = self.found.threshold
+        treat_all = self.found.treat_all
+        highest = max(*(y.max() for y in values), float(treat_all[0]))
         if highest > 0:
             self.ax_.set_ylim(-0.25 * highest, 1.2 * highest)
         else:
-            unit = -5 * min(y.min() for y in value.values())
+            unit = -5 * min(y.min() for y in values)
             self.ax_.set_ylim(-0.25 * unit, unit / 8)
-        # Beyond the last treated row there is nothing to see.
-        last = max(int(np.flatnonzero(y).max(initial=0)) for y in (*value.values(), treat_all > 0))
+        last = max(int(np.flatnonzero(y).max(initial=0)) for y in (*values, treat_all > 0))
         end = min(last + 1 + last // 10, t.size - 1)
         if end:
             self.ax_.set_xlim(t[0], t[end])
-        self.ax_.set(xlabel="threshold", ylabel="net benefit per row")
-        return self
 
 
 class RiskCoverageDisplay(_CurvesDisplay):

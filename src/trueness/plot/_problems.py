@@ -52,7 +52,11 @@ def tallies(
     rows: RowOptions,
     rule: BinRule | None = None,
 ) -> Models:
-    """A tally per model; the name of a single one may be empty."""
+    """A tally for each model, by name; the name of a single one may be empty.
+
+    Models come as tallies by name, as scores by name, or as one set of scores. They must have the
+    same classes, and at least one is needed.
+    """
     if isinstance(y_true, Mapping):
         if y_prob is not None:
             raise InputError(
@@ -90,7 +94,10 @@ def tallies(
 
 
 def problems(models: Models, classes: Sequence[Any] | None = None) -> list[Problem]:
-    """Every model and class, the classes of one model together."""
+    """Every model and class as a binary problem, the classes of one model together.
+
+    Of many classes some must be chosen, since each takes a panel.
+    """
     first = next(iter(models.values()))
     labels = [None] if len(first.parts) == 1 else list(first.classes or range(len(first.parts)))
     shown = labels if classes is None else _checked_classes(labels, classes)

@@ -425,7 +425,7 @@ def from_band(
     resamples: int,
     seed: Seed,
 ) -> Bands | CurveBand | None:
-    """The band, if any."""
+    """The band of this kind around the curve; None if there is no kind or nothing is finite."""
     if band is None:
         return None
     if band == "monotone":

@@ -446,7 +446,7 @@ def _write_legend(
 
 
 def _band_handle(band: Bands | CurveBand, style: Style) -> Artist:
-    """What the band looks like: a grey area, or a bar."""
+    """What the band looks like in a legend: a grey area, an area in colour, or a bar."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

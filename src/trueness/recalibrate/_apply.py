@@ -99,7 +99,10 @@ def _names(
     calibrator: Calibrator,
     present: Sequence[str],
 ) -> tuple[list[str], list[str]]:
-    """The columns of the scores, and the new ones."""
+    """The columns of the scores, as passed or as known from the fit, and names for the new ones.
+
+    Columns that the frame does not have, and new ones that it has, are errors.
+    """
     if prob is None and calibrator.score_names_ is None:
         raise InputError(
             "prob", "must be given: the map was fitted on scores without names", "got None"

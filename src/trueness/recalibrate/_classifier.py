@@ -453,7 +453,10 @@ def checked_weights(sample_weight: ArrayLike | None, n: int) -> Floats | None:
 
 
 def rows_and_classes(X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any], NDArray[Any]]:
-    """Rows, the class of each, and the classes in ascending order."""
+    """The features as rows, the class of each row, and the classes in ascending order.
+
+    None, unequal lengths, missing labels and targets that are not classes are errors.
+    """
     if X is None:
         raise InputError("X", "must be rows of features", "got None")
     if y is None:

@@ -65,7 +65,10 @@ class Steps(NamedTuple):
         return steps(self.edges, self.values, p if self.of is None else self.of(p))
 
     def flat(self) -> "Steps":
-        """The same steps at scores, not at what `of` makes of them."""
+        """The same steps with edges that are scores, not values of the map `of` that comes before.
+
+        Without such a map they are flat already; behind a map that is not monotone they cannot be.
+        """
         inner = self.of
         if inner is None:
             return self
@@ -145,7 +148,10 @@ class Curve(NamedTuple):
     b: float = 0.0
 
     def __call__(self, z: Floats, logs: tuple[Floats, Floats] | None = None) -> Floats:
-        """The curve at log-odds; `logs` are log p and log(1 − p), if they are known."""
+        """The heights of the curve at log-odds; at infinite ones, the values of its ends.
+
+        `logs` are log p and log(1 − p), if they are known.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             if self.breaks.size:
                 i = np.searchsorted(self.breaks, z, "right")

@@ -494,7 +494,10 @@ def _split_size(B: int, e: float, plan: _Plan) -> int:
 
 
 def _first_true(holds: Callable[[int], bool], start: int) -> int:
-    """The smallest whole number ≥ `start` that holds, if all larger ones do."""
+    """The smallest whole number ≥ `start` that holds, if all larger ones do.
+
+    Steps are doubled until a number holds, then halved; beyond the most rows there is an error.
+    """
     if holds(start):
         return start
     low = start

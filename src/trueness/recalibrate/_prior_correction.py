@@ -120,7 +120,10 @@ def _check_choice(weight: object, rate_train: object, rate_deploy: object) -> bo
 def _log_weights(
     weight: object, rate_train: object, rate_deploy: object, classes: int | None
 ) -> float | Floats:
-    """The logarithm of the weight of positives, or of each of K classes."""
+    """The logarithm of the weight of positives, or of each of K classes, from what was passed.
+
+    That is a weight, or two rates; anything else is an error.
+    """
     if not _check_choice(weight, rate_train, rate_deploy):
         raise InputError(
             "weight", "must be given, or both `rate_train` and `rate_deploy`", "got neither"

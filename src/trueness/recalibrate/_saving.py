@@ -496,7 +496,10 @@ def _unfitted_calibrator(outline: Mapping[str, Any]) -> Fitted:
 
 
 def _plain(value: Stored) -> Stored:
-    """A value as JSON stores it; containers and calibrators are marked by a key."""
+    """A value as JSON stores it; containers, arrays and calibrators are marked by a key.
+
+    A generator of random numbers is not stored; a value of any other type is an error.
+    """
     if isinstance(value, Savable):
         if hasattr(value, "n_rows_"):
             return {"calibrator": value._described()}

@@ -125,7 +125,11 @@ def quoted(name: str, dialect: str) -> str:
 
 
 def sql_of(formula: formulas.Map, columns: Sequence[str], dialect: Dialect) -> list[str]:
-    """One expression for a formula of one score, else one for each class."""
+    """One expression for a formula of one score, else one for each class.
+
+    Each is NULL where a score is missing or out of range. Some dialects are translated from
+    DuckDB's.
+    """
     if dialect in TRANSLATED:
         return [translated(text, dialect) for text in sql_of(formula, columns, "duckdb")]
     writer = WRITERS[checked_word(dialect, "dialect", (*WRITERS, *TRANSLATED))]

@@ -221,7 +221,7 @@ class Comparison(Table):
 
     @property
     def _sentence_of_groups(self) -> str:
-        """Which groups differ most."""
+        """Which two groups differ most, and by how much; or that no difference is shown."""
         name = self.name or self.measure
         several = len(self.pairs) > 1
         pair = min(self.pairs, key=lambda pair: pair.adjusted_pvalue)

@@ -92,7 +92,7 @@ class Coverage(Record):
 
     @property
     def outside(self) -> str:
-        """The shares below and above an interval, and its width and score."""
+        """The shares below and above an interval, its width and score; empty for other kinds."""
         if self.below is None or self.above is None:
             return ""
         sides = f"{percent(self.below)} of outcomes lie below, {percent(self.above)} above"

@@ -228,7 +228,10 @@ def _counts(name: str, values: list[Any]) -> list[Any]:
 
 
 def _text(name: str, value: object) -> str:
-    """A value of the field or column `name`, for people."""
+    """A value of the field or column `name`, for people.
+
+    The name says which numbers are levels or p-values; long sequences are cut.
+    """
     if isinstance(value, Record):
         return value._caption()
     if isinstance(value, Mapping):
