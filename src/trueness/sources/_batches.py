@@ -91,6 +91,10 @@ def _add_batches(batches: Iterator[Any], sums: "_Sums", question: Question, keys
 
 
 def _can_serve(frame: Any, question: Question, schema: Any, rule: Rule) -> bool:
+    """Whether the engine can hand out the rows in batches, which are then summed here.
+
+    If not, for example for labels or groups of other types, the engine is asked by a group-by.
+    """
     label = schema[question.label]
     if not label.is_numeric() and str(label) not in ("Boolean", "String"):
         return False
@@ -295,6 +299,7 @@ class _Sums:
             self._add_to(place, rows)
 
     def _add_to_tables(self, batch: _Batch) -> None:
+        """Add a batch of unweighted rows to the table of each place; tables grow when needed."""
         assert not isinstance(self.rule, str)
         if len(self.tables) < batch.n_places:
             smaller = self.tables
@@ -316,6 +321,7 @@ class _Sums:
             self.placed[-1] = self.placed[-1].plus(last)
 
     def _add_to(self, place: int, rows: Sample) -> None:
+        """Add rows to the sums at a place; rows whose weights are all 0 are checked only."""
         sample = Sample(rows.y, rows.p, rows.w, self.classes, self.question.tolerance)
         if sample.w is not None:
             if not sample.w.any():
@@ -368,6 +374,7 @@ class _Sums:
         return {key: self._binned(group) for group, key in groups if filled[group]}
 
     def _total_of(self, pile: list[Tally | Binned | Sketch]) -> Any:
+        """The sum of a pile of sums, in the bins that were asked for."""
         total: Any = sum(reversed(pile))
         if isinstance(total, Binned):
             for part in total.parts:

@@ -34,6 +34,11 @@ def command_of(rows: DataSet, model: Model) -> Command | None:
 
 
 def _of_labels(rows: DataSet, model: Model) -> dict[str, str]:
+    """The options of a command that reads the labels and the scores of this model.
+
+    Options that have their default are left out. Two columns are named as the binary problem of the
+    second.
+    """
     request = rows.request
     option = "--prob" if len(model.columns) == 1 else "--prob-columns"
     scores = model.name
@@ -62,6 +67,7 @@ def _of_labels(rows: DataSet, model: Model) -> dict[str, str]:
 
 
 def _of_statements(stated: Statements, model: Model) -> dict[str, str]:
+    """The options of a command that reads these intervals, or these risks by a horizon."""
     if stated.kind == "interval":
         lower, upper = stated.models[model.name]
         return {

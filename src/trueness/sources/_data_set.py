@@ -286,6 +286,11 @@ class DataSet:
         return self.columns.labels[model.label or str(self.request.label)]
 
     def _order_of(self, model: Model) -> ClassOrder:
+        """The classes in the order of the columns of a model's scores.
+
+        Stated by the request, or else by the names of the columns of a matrix; empty in all other
+        cases.
+        """
         if self.statements is not None:
             return ClassOrder()
         labels = self._labels_of(model)
@@ -386,6 +391,7 @@ class DataSet:
         return complete
 
     def check_shapes(self) -> None:
+        """Raise if one model has a column of scores and another a matrix."""
         names = {self.is_matrix(model): model.name for model in self.models[::-1]}
         if len(names) > 1:
             raise InputError(
@@ -472,6 +478,7 @@ class DataSet:
 
 
 def require_rows(source: str, rows: int, complete: int | None = None) -> None:
+    """Raise unless `source` has rows, and at least one without missing values."""
     if rows == 0:
         raise InputError("", f"{source} has no rows")
     if complete == 0:

@@ -206,6 +206,10 @@ def _stated_by_pattern(
 
 
 def _stated_by_match(match: re.Match[str], words: Mapping[str, float]) -> Stated | None:
+    """The confidence in a match of the built-in pattern.
+
+    A range of confidences is none, and its trouble says so; a word has the probability in `words`.
+    """
     parts = match.groupdict()
     if parts.get("range") or parts.get("bare_range"):
         return Stated(math.nan, trouble="a range of confidences was stated")

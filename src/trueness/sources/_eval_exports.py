@@ -179,6 +179,7 @@ def _is_row_of_promptfoo(path: Path) -> bool:
 
 
 def _promptfoo_sample(row: Mapping[str, Any], log: Log, epochs: _Epochs) -> Sample:
+    """One result of promptfoo as a sample; `epochs` numbers the repetitions of a question."""
     provider = row.get("provider")
     if isinstance(provider, Mapping):
         provider = provider.get("label") or provider.get("id")
@@ -376,6 +377,11 @@ def _lighteval_model(path: Path) -> str:
 
 
 def _lighteval_sample(row: Mapping[str, Any], log: Log, number: int) -> Sample:
+    """One row of lighteval as a sample.
+
+    It has options if the model chose among them by their log-probabilities, else the texts it
+    wrote.
+    """
     doc = typed(row["doc"], dict, log.place, "doc")
     response = typed(row["model_response"], dict, log.place, "model_response")
     log.task = log.task or str(doc.get("task_name") or log.path.stem)
@@ -493,6 +499,11 @@ def _plugins() -> dict[str, Any]:
 
 
 def _loaded(entry: EntryPoint) -> Any:
+    """The reader of logs that an entry point names.
+
+    None, with a warning, if it cannot be loaded or is no reader: another package may not stop this
+    one.
+    """
     try:
         reader = entry.load()
     except Exception as reason:  # any package may be broken in any way
@@ -523,6 +534,7 @@ def _text_or_none(value: Any) -> str | None:
 
 
 def _plugin_sample(row: Mapping[str, Any], log: Log, epochs: _Epochs, number: int) -> Sample:
+    """A row of another package's reader, as a sample; `number` is its place in the log."""
     identity = str(row.get("question", number))
     model = str(row.get("model") or "")
     log.task = str(row.get("task") or log.task)

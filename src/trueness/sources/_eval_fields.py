@@ -48,6 +48,11 @@ class NamedFields:
         return sample
 
     def _with_text(self, sample: Sample) -> Sample:
+        """The sample with the text of the named field, and the log-probabilities beside it.
+
+        Without a named field the sample's own text stays, if it has one. A sample without the field
+        has no text, and its trouble says so.
+        """
         if self.text is None:
             if sample.text is not None or sample.logprob is not None:
                 return sample
@@ -119,6 +124,10 @@ def read_targets(targets: TargetsLike) -> Mapping[str, str]:
 
 
 def _add_target(key: dict[str, str], identity: str | None, target: str | None, place: str) -> None:
+    """Add the right answer of one id to `key`.
+
+    Refused are rows without an id or a target, and a second target of the same id.
+    """
     if identity is None or target is None:
         raise InputError(
             "targets", "must have an id and a target in each row", f"{place} lacks one"

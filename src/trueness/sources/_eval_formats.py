@@ -244,6 +244,10 @@ def _lm_eval_results(log: Log) -> Path | None:
 
 
 def _lm_eval_sample(row: Mapping[str, Any], log: Log, config: Mapping[str, Any]) -> Sample:
+    """One row of lm-evaluation-harness as a sample.
+
+    Its responses are the log-likelihoods of the options, or the text that the model wrote.
+    """
     filtered = row.get("filtered_resps", row.get("resps"))
     responses = [_unwrapped(one) for one in typed(filtered, list, log.place, "filtered_resps")]
     likelihoods = bool(responses) and all(_is_likelihood(response) for response in responses)
@@ -329,6 +333,10 @@ _NO_CHOICES = _Choices(None, NO_TARGETS)
 def _lm_eval_choices(
     row: Mapping[str, Any], logs: list[float], delimiter: str, place: str
 ) -> _Choices:
+    """The options of a question with their log-likelihoods `logs`, and which of them is right.
+
+    Refused are rows with fewer options than log-likelihoods.
+    """
     texts = _lm_eval_arguments(row)
     half = len(logs) // 2
     # The second half may be the same options without the question.
@@ -397,6 +405,7 @@ def _inspect(log: Log, report: Report) -> Iterator[Sample]:
 
 
 def _inspect_json(log: Log, report: Report) -> Iterator[Sample]:
+    """The samples of a JSON log of inspect, one by one; what stands before them is its header."""
     header: dict[str, Any] = {}
     sample_count = 0
     with log.path.open("rb") as file:
@@ -414,6 +423,11 @@ def _inspect_json(log: Log, report: Report) -> Iterator[Sample]:
 
 
 def _inspect_zip(log: Log, report: Report) -> Iterator[Sample]:
+    """The samples of an `.eval` archive of inspect, one by one, after its header.
+
+    Of repeated members the last counts, and a note says so; so does one for a run that did not
+    finish.
+    """
     with _archive(log) as archive:
         entries = {entry.filename: entry for entry in archive.infolist()}
         repeated = len(archive.infolist()) - len(entries)
@@ -443,6 +457,10 @@ def _header_member(log: Log, names: Mapping[str, Any]) -> str:
 
 
 def _inspect_header(log: Log, header: Any, place: str) -> None:
+    """Take the task, the model and the date of a run of inspect from its header.
+
+    Schemas newer than those known are refused; a run that did not finish gets a note.
+    """
     version = typed(header, dict, place).get("version", 1)
     if not isinstance(version, int) or version > _INSPECT_VERSION:
         limit = f"at most {_INSPECT_VERSION}, the newest schema that is known"
@@ -458,6 +476,7 @@ def _inspect_header(log: Log, header: Any, place: str) -> None:
 
 
 def _inspect_sample(raw: Any, log: Log) -> Sample:
+    """One sample of inspect: its last answer, scores, tokens and options."""
     row = _checked(raw, log)
     output = row.get("output") or {}
     choice = dotted(output, "choices.0") or {}
@@ -546,6 +565,10 @@ _CHUNK = 1 << 20
 
 
 def _archive(log: Log) -> Any:
+    """The zip archive of a log; with the backport of zstd for Pythons that need it.
+
+    Damaged archives are refused, and members whose names lead outside.
+    """
     try:
         archive: Any = zipfile.ZipFile(log.path)
         uses_zstd = any(entry.compress_type == _ZSTD for entry in archive.infolist())
@@ -586,6 +609,11 @@ class _Members:
         self.left = self.limit
 
     def read(self, entry: Any) -> Any:
+        """The parsed JSON of one member.
+
+        Refused are other packings, damaged members, and those that exceed what is left of the limit
+        of bytes.
+        """
         place = f"{self.log}, member {entry.filename!r},"
         if entry.compress_type not in _METHODS:
             demand = f"{place} must be stored, deflated or packed by zstd"
@@ -601,6 +629,7 @@ class _Members:
         return parse(data, place)
 
     def _unpacked(self, entry: Any) -> bytes:
+        """The bytes of one member, unpacked."""
         is_plain = type(self.archive) is zipfile.ZipFile
         if entry.compress_type == _ZSTD and is_plain and sys.version_info < (3, 14):
             return read_member(self.log.path, entry, import_zstandard())
@@ -676,6 +705,7 @@ def _helm_stats(row: Mapping[str, Any], log: Log) -> _HelmStats:
 
 
 def _helm_sample(row: Mapping[str, Any], log: Log, stats: _HelmStats, subject: str) -> Sample:
+    """One instance of HELM as a sample, with the means of its statistics."""
     identity = typed(row["instance_id"], str, log.place, "instance_id")
     return Sample(
         question=f"{log.task}/{identity}",
@@ -749,6 +779,7 @@ def _openai_event(log: Log, row: Mapping[str, Any], events: dict[str, Any]) -> N
 
 
 def _openai_sample(log: Log, identity: str, events: Mapping[str, Any]) -> Sample:
+    """The events of one sample of OpenAI evals, as a sample."""
     match = events.get("match", {})
     sampled = _unwrapped(match.get("sampled", dotted(events, "sampling.sampled")))
     text = None if sampled is None else str(sampled)

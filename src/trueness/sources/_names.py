@@ -42,6 +42,7 @@ class Names:
                 self._refuse(name, option)
 
     def _refuse(self, wanted: str, option: str) -> None:
+        """Raise because no column has this name, with the names that are close to it."""
         lower = {name.lower(): name for name in self.names}
         close = difflib.get_close_matches(wanted.lower(), list(lower), n=3)
         if any("\ufffd" in name for name in self.names):

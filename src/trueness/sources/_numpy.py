@@ -20,6 +20,7 @@ class Arrays(Table):
         self._arrays = arrays
 
     def read(self, *names: Sequence[str]) -> Columns:
+        """The named columns: labels and groups as text, the others as numbers."""
         labels, numbers, *groups = names
         group_names = [name for of_kind in groups for name in of_kind]
         return Columns(
@@ -84,6 +85,7 @@ class NpzFile(Arrays):
             self._refuse(f"array {name!r}", reason)
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
+        """Write the arrays of this file and the new ones, packed as they are in this file."""
         with zipfile.ZipFile(self.path) as archive:
             methods = {entry.compress_type for entry in archive.infolist()}
         is_deflated = methods != {zipfile.ZIP_STORED}
