@@ -384,3 +384,8 @@ def test_classes_that_do_not_fit_the_parts_are_refused(kind, classes, message):
     sums = tn.tally([0, 1, 2], np.eye(3) * 0.4 + 0.2)
     with pytest.raises(tn.InputError, match=message):
         tn.Tally.from_dict({**sums.to_dict(), "kind": kind, "classes": classes})
+
+
+def test_sums_of_a_single_label_are_stored_and_read():
+    sums = tn.tally(np.array([[1], [0], [1]]), np.array([[0.2], [0.3], [0.9]]), kind="multilabel")
+    assert tn.Tally.from_bytes(sums.to_bytes()) == sums

@@ -237,3 +237,16 @@ def test_a_policy_fails_kept_bounds_rarely(shift):
 def test_a_policy_passes_broken_bounds_rarely(shift):
     found = shares(8000, shift, max_l2=0.2, oe_within=0.3, require=True)
     assert found["pass"] <= AT_MOST
+
+
+def test_a_segment_of_weight_zero_is_left_out():
+    y, p, frame = world(200)
+    parts = np.array(list("abc"))[np.arange(200) % 3]
+    found = tn.gate(
+        y,
+        p,
+        sample_weight=np.where(parts == "c", 0, 1),
+        policy={"by": "part", "segment_gap": 0.4},
+        data=frame.with_columns(part=pl.Series(parts)),
+    )
+    assert [one.group for one in found.findings] == ["part = a", "part = b"]

@@ -299,3 +299,12 @@ def test_the_excess_area_with_a_judge_is_over_the_best_order_of_the_human_labels
     assert judged.aurc.value != alone.aurc.value
     best = alone.aurc.value - alone.excess
     assert judged.aurc.value - judged.excess == pytest.approx(best)
+
+
+def test_humans_that_find_no_error_leave_an_area_of_zero_whatever_the_judge_says():
+    p = np.random.default_rng(0).random(200)
+    human = np.where(np.arange(200) % 3 == 0, 1.0, np.nan)
+    judged = tn.risk_coverage(human, p, kind="correct", judge=p > 0.2)
+    alone = tn.risk_coverage(np.ones(67), p[::3], kind="correct")
+    assert (judged.aurc.value, judged.aurc.low) == (0, 0)
+    assert judged.aurc.high == alone.aurc.high > 0

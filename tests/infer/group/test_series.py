@@ -515,3 +515,14 @@ def test_tuples_as_names_are_refused():
         tn.InputError, match=r"`sums` must have one name for each day; got the tuple \('a', 1\)"
     ):
         tn.calibration_series({("a", 1): tn.tally([0, 1], [0.2, 0.7])})
+
+
+@pytest.mark.parametrize(("resamples", "has_note"), [(198, True), (199, False)])
+def test_too_few_resamples_for_a_change_are_noted_up_to_the_last_one_missing(resamples, has_note):
+    """The smallest p-value of a change is 2 / (draws + 1)."""
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    y = (rng.random(200) < p).astype(int)
+    sums = {str(i): tn.tally(y[i::4], p[i::4]) for i in range(4)}
+    found = tn.calibration_series(sums, resamples=resamples, level=0.99, progress=False)
+    assert any("cannot show a change" in note for note in found.notes) == has_note
