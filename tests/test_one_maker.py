@@ -959,6 +959,8 @@ WHERE: dict[str, tuple[str, ...]] = {
 }
 """The cases that are asked at each door."""
 BOTH = [(door, case) for case in EVERY for door, some in WHERE.items() if case in some]
+QUICK = ("rows", "weights", "clusters", "sketch")
+"""The cases of the fast run; classes, labels and several models take longest."""
 JUDGED = ("--max-ece", "0.1", "--max-l2", "0.1", "--oe-within", "0.2")
 COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "trueness measure": (("--level", "0.9"), "models"),
@@ -1199,11 +1201,19 @@ def unmeant(found: Reading, door: str, case: str) -> dict[str, tuple[Any, Any]]:
     return {leaf: both for leaf, both in left.items() if leaf not in digits}
 
 
-@pytest.mark.parametrize(("door", "case"), BOTH)
+@pytest.mark.parametrize(
+    ("door", "case"),
+    fast(
+        {f"{door}-{case}": (door, case) for door, case in BOTH},
+        *(f"{door}-{case}" for door, case in BOTH if case in QUICK or door == "verdict"),
+        several=True,
+    ),
+)
 def test_every_number_is_that_of_the_function(door, case, folder):
     assert unmeant(reading(door, case, folder), door, case) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", DOORS)
 def test_every_leaf_has_a_question_and_every_question_a_leaf(door, folder):
     found = [reading(door, case, folder) for case in WHERE[door]]
@@ -1211,6 +1221,7 @@ def test_every_leaf_has_a_question_and_every_question_a_leaf(door, folder):
     assert set(DOORS[door]) - set().union(*(one.asked for one in found)) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", LEFT_OUT, ids=lambda one: f"{one.door}-{one.cases}")
 def test_what_is_left_out_is_left_out(one, folder):
     for case in one.cases.split():
@@ -1346,7 +1357,7 @@ ASSESSED: dict[str, Answer | str] = {
 """The function of each question: of a matrix, estimates and floors are those of its classes."""
 
 
-@pytest.mark.parametrize("case", ONE_MODEL)
+@pytest.mark.parametrize("case", fast(ONE_MODEL, *QUICK))
 def test_an_assessment_says_what_the_functions_say(case):
     model, said = CASES[case].whole, dict[str, Any]()
     for name, (answer, _) in asked(assessment(model), model).items():
@@ -1363,7 +1374,7 @@ def test_an_assessment_says_what_the_functions_say(case):
     assert (unmeant(found, "assess", case), found.unknown) == ({}, set())
 
 
-@pytest.mark.parametrize("case", ["rows", "fractions", "matrix"])
+@pytest.mark.parametrize("case", ["rows", *slow("fractions", "matrix")])
 def test_the_order_of_questions_changes_no_answer_and_no_warning(case):
     model = CASES[case].whole
     first, last = assess(model), assess(model)
