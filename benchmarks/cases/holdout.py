@@ -543,6 +543,14 @@ class Cell(NamedTuple):
         return self.share < self.promise.bar
 
     @property
+    def chance_of_beyond(self) -> float:
+        """The probability that a promise kept at the nominal level looks beyond its limit."""
+        limit = self.promise.bar * self.runs
+        if self.promise.at_most:
+            return float(binom.sf(math.floor(limit + 1e-9), self.runs, self.promise.nominal))
+        return float(binom.cdf(math.ceil(limit - 1e-9) - 1, self.runs, self.promise.nominal))
+
+    @property
     def clearly_beyond(self) -> bool:
         """Whether as many runs, or more, are too rare for a cell at the limit to be chance."""
         if self.promise.at_most:
@@ -597,12 +605,25 @@ def holdout(page: Page, quick: bool, *, runs: int = 0, only: str = "", settings:
         f" {seconds / 60:.0f} minutes of CPU time. The standard error of a cell with an answer in"
         f" every run is {error:.3f} at the nominal level."
     )
+    page.text(beyond_chance([cell for cell in found if not cell.whole_weights]))
     for at_most in (False, True):
         summary(page, [cell for cell in found if cell.promise.at_most == at_most])
     broken(page, [cell for cell in found if cell.clearly_beyond])
     silent(page, [cell for cell in asked if not cell.answered])
     laws_table(page, grid, found)
     page.data = [[cell.promise.name, cell.setting.place, cell.hits, cell.runs] for cell in asked]
+
+
+def beyond_chance(found: list[Cell]) -> str:
+    """How many cells are beyond their limit, and how many chance alone would bring there."""
+    beyond = sum(cell.beyond for cell in found)
+    by_chance = sum(cell.chance_of_beyond for cell in found)
+    clearly = sum(cell.clearly_beyond for cell in found)
+    return (
+        f"Without the settings of whole design weights there are {len(found):,} cells. Of these"
+        f" {beyond:,} are beyond their limit, where chance alone would bring about {by_chance:.0f}"
+        f" if each were at the nominal level exactly, and {clearly:,} clearly."
+    )
 
 
 def summary(page: Page, found: list[Cell]) -> None:
