@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -122,9 +121,13 @@ def next_labels(
 
 @dataclass(frozen=True)
 class _Rows:
+    """Scores and judgements of all rows."""
+
     p: Floats
     judge: Floats | None
+    """The judge's labels."""
     labelled: Bools
+    """Which rows have a human label already."""
 
     @property
     def guess(self) -> Floats:
@@ -135,6 +138,7 @@ class _Rows:
 
 
 def _read(y_prob: ArrayLike, judge: ArrayLike | None, labelled: ArrayLike | None) -> _Rows:
+    """The rows, checked; without `labelled` no row has a human label."""
     refuse_shuffled_index(y_prob, {"judge": judge, "labelled": labelled})
     p = finite_numbers(y_prob, "y_prob", if_missing=LEAVE_OUT)
     outside = (p < 0) | (p > 1)
@@ -154,7 +158,11 @@ def _read(y_prob: ArrayLike, judge: ArrayLike | None, labelled: ArrayLike | None
 
 
 def _strata(rows: _Rows, budget: int) -> Ints:
-    """Groups of the scores crossed with the judge, if each has room for two labels, or fewer."""
+    """The stratum of each row: groups of the scores, crossed with the judge's labels.
+
+    There are five groups, or fewer if the budget leaves less than two labels for each stratum; if
+    even that of all rows has less, they are one stratum.
+    """
     for groups in range(_GROUPS, 0, -1):
         for judge in (rows.judge, None):
             stratum = _crossed(rows, judge, groups)
@@ -164,7 +172,11 @@ def _strata(rows: _Rows, budget: int) -> Ints:
 
 
 def _crossed(rows: _Rows, judge: Floats | None, groups: int) -> Ints:
-    """Groups of scores for each label of the judge; a small group joins its neighbour."""
+    """The stratum of each row: groups of scores for each label of the judge, if there is one.
+
+    Groups begin at quantiles of the scores. A group with fewer than two rows to label joins its
+    neighbour. A judge one of whose labels has fewer than two such rows is left out.
+    """
     cuts = np.quantile(rows.p, np.arange(1, groups) / groups)
     group = np.searchsorted(np.unique(cuts), rows.p, side="right")
     free = ~rows.labelled
@@ -203,7 +215,8 @@ def _joined(room: Ints) -> Ints:
 def _spreads(rows: _Rows, stratum: Ints) -> Floats:
     """The standard deviation of a label in each stratum.
 
-    The larger of those by score and judge, and by the score alone.
+    The label is drawn from the mean score of the stratum or from the mean of score and judge,
+    whichever varies more.
     """
     size = np.bincount(stratum)
     guess = np.bincount(stratum, rows.guess) / size
@@ -211,15 +224,21 @@ def _spreads(rows: _Rows, stratum: Ints) -> Floats:
     return np.sqrt(np.maximum(guess * (1 - guess), score * (1 - score)))
 
 
-def _allocation(spread: Floats, size: Ints, room: Floats, budget: int) -> Ints:
-    """Whole numbers of labels: a floor for each stratum, then in proportion to size and spread."""
+def _allocation(deviation: Floats, size: Ints, room: Floats, budget: int) -> Ints:
+    """The number of labels of each stratum; they add up to the budget.
+
+    Half of the labels are spread evenly over the rows, two at least in each stratum; the rest goes
+    by the number of rows times the standard deviation of a label. No stratum has more than its
+    `room`, the rows without a label. If the budget is too small for that, all is in proportion.
+    """
     share = size / size.sum()
     floor = np.minimum(np.maximum(_FEWEST, _SPREAD * budget * share), room)
     if floor.sum() > budget:
         fewest = np.minimum(_FEWEST, room)
         floor = fewest * min(1.0, budget / fewest.sum())
-        spread = np.ones(spread.size)
-    wanted = floor + _filled(size * spread, room - floor, budget - float(floor.sum()))
+        deviation = np.ones(deviation.size)
+    left = budget - float(floor.sum())
+    wanted = floor + _filled(size * deviation, room - floor, left)
     whole: Ints = np.floor(wanted + 1e-9).astype(np.int64)
     missing = budget - int(whole.sum())
     # The largest remainders first, where there is room.
@@ -233,27 +252,33 @@ def _allocation(spread: Floats, size: Ints, room: Floats, budget: int) -> Ints:
 
 
 def _filled(weight: Floats, room: Floats, amount: float) -> Floats:
-    """The amount in proportion to the weights; what exceeds a room is shared among the others."""
+    """Share an amount among places in proportion to their weights, none getting more than its room.
+
+    What exceeds a room is shared among the other places; if all are full, less is given.
+    """
     filled = np.zeros(weight.size)
     for _ in range(weight.size):
-        open_ = room - filled > 1e-9
+        has_room = room - filled > 1e-9
         left = amount - float(filled.sum())
-        if left <= 1e-9 or not open_.any():
+        if left <= 1e-9 or not has_room.any():
             break
-        parts = np.where(open_, np.maximum(weight, 1e-12), 0.0)
+        parts = np.where(has_room, np.maximum(weight, 1e-12), 0.0)
         filled = np.minimum(filled + left * parts / parts.sum(), room)
     return filled
 
 
-def _extreme(rule: Any, p: Floats, stratum: Ints, start: float) -> Floats:
-    """The smallest or largest value in each stratum."""
+def _extreme(rule: np.ufunc, p: Floats, stratum: Ints, start: float) -> Floats:
+    """The smallest or largest value in each stratum, by `np.minimum` or `np.maximum`.
+
+    `start` is what a stratum without rows has.
+    """
     extreme = np.full(int(stratum.max()) + 1, start)
     rule.at(extreme, stratum, p)
     return extreme
 
 
 def _labels_of(rows: _Rows, stratum: Ints) -> Floats:
-    """The judge's label in each stratum, if all rows have the same."""
+    """The judge's label in each stratum; nan if rows have different ones, or without a judge."""
     if rows.judge is None:
         return np.full(int(stratum.max()) + 1, math.nan)
     low = _extreme(np.minimum, rows.judge, stratum, math.inf)
@@ -262,9 +287,10 @@ def _labels_of(rows: _Rows, stratum: Ints) -> Floats:
 
 
 def _relative_length(rows: _Rows, stratum: Ints, chosen: Ints) -> float:
-    """The standard error by strata, divided by that of the same number of random labels.
+    """The standard error of the event rate by strata, divided by that of as many random labels.
 
-    Those are weighted by strata, too.
+    `chosen` is the number of labels of each stratum. Random labels are weighted by strata, too. It
+    is 1 if no label varies.
     """
     size = np.bincount(stratum)
     guess = np.bincount(stratum, rows.guess) / size

@@ -38,9 +38,12 @@ from trueness.results._verdict import DetectionPower
 from trueness.results._verdict_words import ENOUGH, NOTICED, RATIO
 from trueness.typing import ArrayLike, Floats, Ints
 
+# The tolerance is the smaller of this and half the share of the rarer label.
 _LARGEST = 0.05
 _SHARE = 0.5
+# With this non-centrality of a score test the power is taken to be 1.
 _CERTAIN = 7.0
+# The largest shift of log-odds.
 _WIDEST = 40.0
 # With more distinct scores, neighbours are taken at their mean.
 _MANY = 1024
@@ -48,7 +51,9 @@ _MANY = 1024
 _PRICE = 1.5
 # Non-centralities at which the power is drawn, around that of power 0.9.
 _PLACES = (2.8, 3.6, 4.6)
+# Places on a line of alternatives, from the first to the widest: the number of steps.
 _FIRST = 1e-5
+# The largest slope of log-odds, less 1.
 _STEEPEST = 30.0
 _STEPS = 24
 
@@ -105,10 +110,11 @@ class _Noticed(NamedTuple):
     error: float
 
 
-def _noticed(scores: "_Scores", power_at: Callable[..., float]) -> _Noticed:
-    """From labels drawn at three places of each of four lines.
+def _noticed(scores: "_Scores", power_at: Callable[[Floats], float]) -> _Noticed:
+    """What is noticed with probability 0.9 on four lines of alternatives.
 
-    Along them log-odds are shifted down or up, pulled together or apart.
+    Along them log-odds are shifted down or up, pulled together or apart. `power_at` is the power of
+    the test for given event probabilities. Where nothing on a line is noticed, its number is nan.
     """
     errors: list[float] = []
 
@@ -120,6 +126,7 @@ def _noticed(scores: "_Scores", power_at: Callable[..., float]) -> _Noticed:
         return distance
 
     def ratio(line: Callable[[float], Floats]) -> float:
+        """Observed/expected where the line is noticed."""
         distance = place(line, _WIDEST)
         if math.isnan(distance):
             return math.nan
@@ -159,48 +166,73 @@ class _Scores:
         self.moved = partial(moved, score)
 
     def error(self, truth: Floats) -> float:
-        """The l2 distance from the scores."""
+        """The l2 distance of event probabilities from the scores."""
         return math.sqrt(float(self.w @ (truth - self.p) ** 2) / self.n)
 
     def shifted_to(self, side: int, factor: float) -> Floats:
-        """Log-odds shifted so that the rarer label is `factor` times as frequent, if possible."""
+        """Event probabilities with shifted log-odds, at which the rarer label is more frequent.
 
-        def of_rarer(p: Floats) -> float:
+        It is `factor` times as frequent as predicted, if that is possible, or as frequent as the
+        widest shift makes it. `side` is 1 if the rarer label is the event, and −1 otherwise.
+        """
+
+        def expected_rarer(p: Floats) -> float:
             return float(self.w @ (p if side > 0 else 1 - p))
 
-        target = factor * of_rarer(self.p)
-        shift = _root(lambda a: of_rarer(self.moved(1.0, side * a)) - target, -_WIDEST, _WIDEST)
-        return self.moved(1.0, side * shift)
+        def lacking(shift: float) -> float:
+            return expected_rarer(self.moved(1.0, side * shift)) - target
+
+        target = factor * expected_rarer(self.p)
+        return self.moved(1.0, side * _root(lacking, -_WIDEST, _WIDEST))
 
     def off_by(self, tolerance: float, side: int) -> Floats:
-        """Log-odds pulled together at the same mean until the l2 error is `tolerance`.
+        """Event probabilities whose l2 error is `tolerance`.
 
-        Where they vary too little for that, they are shifted.
+        Their log-odds are pulled together at the same mean. Where they vary too little for that,
+        they are shifted: up if `side` is 1, down if it is −1.
         """
+
+        def too_flat(slope: float) -> float:
+            return tolerance - self.error(self.flattened(slope))
+
+        def too_far(shift: float) -> float:
+            return self.error(self.moved(1.0, side * shift)) - tolerance
+
         if self.error(self.flattened(0.0)) > tolerance:
-            slope = _root(lambda b: tolerance - self.error(self.flattened(b)), 0.0, 1.0)
-            return self.flattened(slope)
-        shift = _root(lambda a: self.error(self.moved(1.0, side * a)) - tolerance, 0.0, _WIDEST)
-        return self.moved(1.0, side * shift)
+            return self.flattened(_root(too_flat, 0.0, 1.0))
+        return self.moved(1.0, side * _root(too_far, 0.0, _WIDEST))
 
     def flattened(self, slope: float) -> Floats:
-        """Log-odds pulled together or apart, at the same mean."""
+        """Event probabilities whose log-odds have this slope, at the same mean.
+
+        A slope below 1 pulls log-odds together, one above pulls them apart.
+        """
         mean = float(self.w @ self.p)
-        shift = _root(lambda a: float(self.w @ self.moved(slope, a)) - mean, -_WIDEST, _WIDEST)
-        return self.moved(slope, shift)
+
+        def too_high(shift: float) -> float:
+            return float(self.w @ self.moved(slope, shift)) - mean
+
+        return self.moved(slope, _root(too_high, -_WIDEST, _WIDEST))
 
     def noticed(
-        self, line: Callable[[float], Floats], widest: float, power_at: Callable[..., float]
+        self,
+        line: Callable[[float], Floats],
+        widest: float,
+        power_at: Callable[[Floats], float],
     ) -> float:
-        """The place on a line of alternatives where the power is 0.9; nan if there is none."""
+        """The place on a line of alternatives where the power is 0.9; nan if there is none.
+
+        `line` gives the event probabilities at a place from 0, the scores themselves, to `widest`;
+        `power_at` is the power of the test for these. It is drawn at three places only: their
+        non-centralities and the normal quantiles of their powers are nearly on a line.
+        """
         places = np.geomspace(_FIRST, widest, _STEPS)
         strengths = np.maximum.accumulate([self.strength(line(d)) for d in places])
         if strengths[-1] <= 0:
             return math.nan
-        # Three non-centralities; a line through the normal quantiles of their powers gives the
-        # place of power 0.9.
         drawn = np.array(_PLACES) * min(1.0, float(strengths[-1]) / _PLACES[-1])
-        # Both grow together in the beginning, so logarithms are nearly on a line.
+        # Places and non-centralities grow together in the beginning, so logarithms are nearly on a
+        # line. At places that are too near the non-centrality may be 0.
         log_strengths = np.log(np.maximum(strengths, 1e-300))
         log_places = np.log(places)
         distances = np.exp(np.interp(np.log(drawn), log_strengths, log_places))
@@ -212,22 +244,26 @@ class _Scores:
         return float(np.exp(np.interp(math.log(wanted), log_strengths, log_places)))
 
     def strength(self, truth: Floats) -> float:
-        """Non-centrality of the score tests of shift and slope together."""
+        """Non-centrality of the score tests of shift and slope together, for event probabilities.
+
+        It is the distance in standard errors.
+        """
         return math.sqrt(self.n * ScoreLaw(self.p, self.w / self.n).strength(truth))
 
     def rows(self, alternatives: list[Floats], alpha: float, n: float) -> int:
-        """About the number of rows with power 0.8, to two digits.
+        """About the number of rows with power 0.8 for each alternative, to two digits.
 
-        The non-centrality grows with the square root of their number.
+        Alternatives are event probabilities for the `n` rows at hand. Their non-centrality grows
+        with the square root of the number of rows.
         """
-        weakest = max(min(map(self.strength, alternatives)), 1e-6)
+        weakest = max(min(map(self.strength, alternatives)), 1e-6)  # no alternative may be 0
         wanted = -float(ndtri(alpha / 2)) + float(ndtri(ENOUGH))
         needed = n * max(1.1, _PRICE * (wanted / weakest) ** 2)
         return math.ceil(round(needed, 1 - math.floor(math.log10(needed))))
 
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where an increasing function is zero, or the end that is nearer to it."""
+    """Where an increasing function is zero; the nearer end if it is not between the ends."""
     if function(low) >= 0:
         return low
     if function(high) <= 0:
@@ -242,6 +278,17 @@ _NARROW = 1e-3
 _WIDE = 1e3
 _FARTHEST = 700.0
 _RAREST = 1e-9
+
+
+class Information(NamedTuple):
+    """What a row says about shift and slope: means of p (1 − p) times powers of the log-odds."""
+
+    total: float
+    """Of p (1 − p)."""
+    first: float
+    """Of p (1 − p) times the log-odds."""
+    second: float
+    """Of p (1 − p) times their square."""
 
 
 class ScoreLaw(NamedTuple):
@@ -267,14 +314,17 @@ class ScoreLaw(NamedTuple):
         return float(events @ below / (events.sum() * non_events.sum()))
 
     @property
-    def information(self) -> tuple[float, float, float]:
-        """The means of p (1 − p), and of this times the log-odds and times their square."""
+    def information(self) -> Information:
+        """What a row says about shift and slope; scores of 0 and 1 say nothing."""
         v = self.share * self.score * (1 - self.score)
         x = log_odds_of(self.score)
-        return float(v.sum()), float(v @ x), float(v @ x**2)
+        return Information(float(v.sum()), float(v @ x), float(v @ x**2))
 
     def shift(self, ratio: float, slope: float) -> float:
-        """The intercept at which log-odds of this slope give `ratio` times the expected events."""
+        """The intercept at which log-odds of this slope give `ratio` times the expected events.
+
+        It is an error if even certain events would be too few, or if none would be too many.
+        """
         inside = (self.score > 0) & (self.score < 1)
         x = log_odds_of(self.score[inside])
         share = self.share[inside]
@@ -285,25 +335,28 @@ class ScoreLaw(NamedTuple):
             demand = f"must be below {limit:.4g}, at which every row is an event"
             raise InputError("detect_oe", demand, f"got {ratio:g}")
 
-        def excess(intercept: float) -> float:
+        def too_many(intercept: float) -> float:
             return float(share @ expit(slope * x + intercept)) - target
 
-        return bracketed_root(excess, -_FARTHEST, _FARTHEST, xtol=1e-10)
+        return bracketed_root(too_many, -_FARTHEST, _FARTHEST, xtol=1e-10)
 
     def strength(self, truth: Floats) -> float:
-        """Non-centrality per row of the score tests of shift and slope, for these event rates."""
+        """Non-centrality per row of the score tests of shift and slope, for these event rates.
+
+        `truth` is the event rate at each score. If all log-odds are equal, it is that of the shift.
+        """
         total, first, second = self.information
         gap = self.share * (truth - self.score)
         of_shift = float(gap.sum()) ** 2 / total
-        spread = second - first**2 / total
-        if not spread > 1e-12 * total:  # log-odds do not vary
+        log_odds_variance = second - first**2 / total
+        if not log_odds_variance > 1e-12 * total:
             return of_shift
         inside = (self.score > 0) & (self.score < 1)
-        away = np.where(inside, log_odds_of(self.score) - first / total, 0.0)
-        return of_shift + float(gap @ away) ** 2 / spread
+        centred = np.where(inside, log_odds_of(self.score) - first / total, 0.0)
+        return of_shift + float(gap @ centred) ** 2 / log_odds_variance
 
     def rows(self, n: int, limit: int, *, density: bool = False) -> tuple[Floats, Ints]:
-        """Scores at quantiles of the law, at most `limit` distinct ones, and rows with each.
+        """The distinct scores of n rows at quantiles of the law, at most `limit`, and rows with each.
 
         With `density`, scores lie between the values of the law, too.
         """
@@ -326,14 +379,18 @@ def log_odds_of(score: Floats) -> Floats:
 
 
 def moved(score: Floats, slope: float, shift: float) -> Floats:
-    """Scores with other log-odds; those of 0 and 1 stay."""
+    """Scores with the log-odds slope · log-odds + shift; those of 0 and 1 stay."""
     return np.where((score > 0) & (score < 1), expit(slope * log_odds_of(score) + shift), score)
 
 
 def score_law(
     prevalence: Any, c_statistic: Any, log_odds: Any, scores: ArrayLike | None
 ) -> ScoreLaw | None:
-    """The law that the arguments describe; None if they give a prevalence only."""
+    """The law that the arguments describe; None if they give a prevalence only.
+
+    `log_odds` are the mean and standard deviation of normal log-odds. Scores and log-odds together,
+    or none of the four, are refused.
+    """
     if scores is not None and log_odds is not None:
         raise InputError("scores", "must be given without `log_odds`", "got both")
     if prevalence is not None:
@@ -354,6 +411,7 @@ def score_law(
 
 
 def _of_scores(scores: ArrayLike) -> ScoreLaw:
+    """The law of the scores of rows, which count alike; scores of only 0 and 1 are refused."""
     values = column(scores, "scores").values
     if values.ndim != 1 or values.size == 0:
         raise InputError("scores", "must be a vector of probabilities", f"got shape {values.shape}")
@@ -369,6 +427,7 @@ def _of_scores(scores: ArrayLike) -> ScoreLaw:
 
 
 def _of_pair(log_odds: Any) -> ScoreLaw:
+    """The law of normal log-odds, from their mean and standard deviation, checked."""
     is_vector = isinstance(log_odds, list | tuple) or np.ndim(log_odds) == 1
     if is_vector and len(log_odds) == 2 and all(map(is_number, log_odds)):
         mean, deviation = log_odds
@@ -379,12 +438,16 @@ def _of_pair(log_odds: Any) -> ScoreLaw:
 
 
 def _normal(mean: float, deviation: float) -> ScoreLaw:
+    """The law of normal log-odds with this mean and standard deviation, at points of a grid."""
     density = np.exp(-(_GRID**2) / 2)
     return ScoreLaw(expit(mean + deviation * _GRID), density / density.sum())
 
 
 def _with_c(prevalence: float, c_statistic: float) -> ScoreLaw:
-    """Normal log-odds with this prevalence and c-statistic."""
+    """The law of normal log-odds with this prevalence and c-statistic.
+
+    A prevalence or a c-statistic that is too near its limits is refused.
+    """
     if not _RAREST <= prevalence <= 1 - _RAREST:
         demand = (
             "must not be so near 0 or 1 if `c_statistic` is given: "
@@ -393,20 +456,23 @@ def _with_c(prevalence: float, c_statistic: float) -> ScoreLaw:
         raise InputError("prevalence", demand, f"got {prevalence!r}")
 
     def law(deviation: float) -> ScoreLaw:
-        reach = 40 + 10 * deviation
-        mean = bracketed_root(
-            lambda m: _normal(m, deviation).prevalence - prevalence, -reach, reach, xtol=1e-10
-        )
+        """The law with the prevalence and this standard deviation of the log-odds."""
+
+        def too_many(mean: float) -> float:
+            return _normal(mean, deviation).prevalence - prevalence
+
+        farthest = 40 + 10 * deviation
+        mean = bracketed_root(too_many, -farthest, farthest, xtol=1e-10)
         return _normal(mean, deviation)
 
-    def gap(log_deviation: float) -> float:
+    def too_separated(log_deviation: float) -> float:
         return law(math.exp(log_deviation)).c_statistic - c_statistic
 
     low = math.log(_NARROW)
     high = math.log(_WIDE)
-    if not gap(low) < 0 < gap(high):
+    if not too_separated(low) < 0 < too_separated(high):
         raise InputError("c_statistic", "must not be so near 0.5 or 1", f"got {c_statistic!r}")
-    return law(math.exp(bracketed_root(gap, low, high, xtol=1e-8)))
+    return law(math.exp(bracketed_root(too_separated, low, high, xtol=1e-8)))
 
 
 Accepted: TypeAlias = Literal["l2", "ece", "band"]
@@ -437,9 +503,9 @@ def acceptance_size(
 ) -> int | None:
     """Rows with which calibrated scores are accepted with probability `power`.
 
-    None if there are too many.
-
-    `step` is called after each number of rows that is tried: about ten times.
+    They are accepted if the upper limit of the `criterion`, at this level, is at most `within`.
+    `step` is called after each number of rows that is tried: about ten times. None if there are too
+    many.
     """
     draws = _DRAWS[criterion]
     first_draws = _FEW_DRAWS if power <= _HIGH_POWER else draws
@@ -480,25 +546,28 @@ def rows_for(
 ) -> int | None:
     """Rows with which a simulated power, which rises with their number, is `power`.
 
-    None if there are too many. The search begins at `first` and goes by factors of `times`, then by
-    bisection. Near its target, the normal quantile of the power is about linear in log n.
+    `power_at` simulates the power of n rows with `draws` draws. The search begins at `first` and
+    goes by factors of `times`, then by bisection. Near its target, the normal quantile of the power
+    is about linear in log n. At least `fewest`; None if there are too many.
     """
     target = float(ndtri(power))
     n = max(first, float(fewest))
     seen: list[tuple[float, float]] = []
 
-    def reached(n: float) -> bool:
-        share = power_at(math.ceil(n))
-        seen.append((math.log(n), float(ndtri(min(max(share, 0.5 / draws), 1 - 0.5 / draws)))))
-        return share >= power
+    def is_enough(n: float) -> bool:
+        simulated = power_at(math.ceil(n))
+        # A power of 0 or 1 has no finite quantile: half a draw is the other way.
+        inner = min(max(simulated, 0.5 / draws), 1 - 0.5 / draws)
+        seen.append((math.log(n), float(ndtri(inner))))
+        return simulated >= power
 
-    if n <= MOST_ROWS and reached(n):
-        while n > fewest and reached(max(n / times, fewest)):
+    if n <= MOST_ROWS and is_enough(n):
+        while n > fewest and is_enough(max(n / times, fewest)):
             n = max(n / times, fewest)
         low = max(n / times, fewest)
         high = n
     else:
-        while n < MOST_ROWS and not reached(min(times * n, MOST_ROWS)):
+        while n < MOST_ROWS and not is_enough(min(times * n, MOST_ROWS)):
             n *= times
         if n >= MOST_ROWS:
             return None
@@ -506,22 +575,26 @@ def rows_for(
         high = min(times * n, MOST_ROWS)
     while high > low * _FACTOR:
         middle = math.sqrt(low * high)
-        if reached(middle):
+        if is_enough(middle):
             high = middle
         else:
             low = middle
     # The nearest four smooth the noise of the simulation.
-    near = sorted(seen, key=lambda point: abs(point[1] - target))[:4]
-    x, z = np.array(near).T
-    slope, intercept = np.polyfit(x, z, 1) if len(near) > 1 else (0.0, 0.0)
+    nearest = sorted(seen, key=lambda point: abs(point[1] - target))[:4]
+    log_n, quantile = np.array(nearest).T
+    slope, intercept = np.polyfit(log_n, quantile, 1) if len(nearest) > 1 else (0.0, 0.0)
     # Equal powers have no slope but that of rounding.
-    if np.ptp(z) > 0 and slope > 0:
+    if np.ptp(quantile) > 0 and slope > 0:
         fitted = math.exp(min((target - intercept) / slope, 700.0))
         high = min(max(fitted, low / _FACTOR), high * _FACTOR)
     return math.ceil(high)
 
 
 def _keeps(cells: Cells, criterion: Accepted, within: float, alpha: float) -> bool:
+    """Whether the upper limit of the criterion, at the error rate `alpha`, is at most `within`.
+
+    For a band, that is whether enough of the rows lie in it everywhere.
+    """
     if criterion == "l2":
         return upper_limit(DefaultParts.of_cells(cells))(alpha) <= within**2
     if criterion == "band":

@@ -236,9 +236,12 @@ def validation_size(
 
 
 class _Criterion(NamedTuple):
+    """What is planned for, and the rows it takes."""
+
     title: str
     target: str
     size: int | None
+    """None if there are too many."""
 
 
 class _Plan(NamedTuple):
@@ -277,7 +280,11 @@ class _Plan(NamedTuple):
         return self.law
 
     def precision(self, name: str, width: float) -> _Criterion:
-        """Rows for confidence limits that are `width` apart."""
+        """Rows for confidence limits that are `width` apart, of the criterion called `name`.
+
+        O/E needs the event rate alone, the c-statistic also its value, the others the law of the
+        scores.
+        """
         se = width / 2 / self.z
         if name == "oe_width":
             size = (1 - self.rate) / self.rate / (math.asinh(width / 2) / self.z) ** 2
@@ -293,7 +300,11 @@ class _Plan(NamedTuple):
         return _Criterion(_TITLES[name], target, _whole(size))
 
     def detection(self, name: str, value: float, seed: int) -> _Criterion:
-        """Rows with which the omnibus test detects the error with the probability `power`."""
+        """Rows with which the omnibus test detects an error with the probability `power`.
+
+        The error is an O/E of `value` ('detect_oe') or a slope of `value`. If there are too many
+        rows, the size is None.
+        """
         law = self.known_law(name)
         if name == "detect_oe":
             title = "O/E"
@@ -379,6 +390,7 @@ class _Plan(NamedTuple):
 
 
 def _slope_size(law: ScoreLaw, se: float) -> float:
+    """Rows with which the slope has the standard error `se`; equal scores are refused."""
     total, first, second = law.information
     determinant = total * second - first**2
     if determinant <= 1e-12 * total * second:
@@ -387,27 +399,36 @@ def _slope_size(law: ScoreLaw, se: float) -> float:
 
 
 def _brier_size(law: ScoreLaw, se: float) -> float:
+    """Rows with which the Brier score of calibrated scores has the standard error `se`."""
     v = law.score * (1 - law.score)
-    return (float(law.share @ (v * (1 - 3 * v))) - float(law.share @ v) ** 2) / se**2
+    mean_square = float(law.share @ (v * (1 - 3 * v)))
+    return (mean_square - float(law.share @ v) ** 2) / se**2
 
 
 def _c_size(rate: float, c: float, se: float) -> float:
-    """The larger root of the quadratic equation between n and Newcombe's standard error."""
+    """Rows with which a c-statistic of `c` has the standard error `se`, at this event rate.
+
+    The larger root of the quadratic equation between n and Newcombe's standard error.
+    """
     a = (1 - c) / (2 - c) + c / (1 + c)
     s = se**2 * rate * (1 - rate) / (c * (1 - c))
-    return (a / 2 + math.sqrt(a**2 / 4 + 4 * s * (1 - a))) / (2 * s)
+    root = math.sqrt(a**2 / 4 + 4 * s * (1 - a))
+    return (a / 2 + root) / (2 * s)
 
 
 def _whole(size: float) -> int:
+    """The size rounded up, but for 1e-9 of rounding error; at least 1."""
     return max(1, math.ceil(size - 1e-9))
 
 
 def _two_digits(n: float) -> int:
+    """The number rounded up to two digits."""
     unit: int = 10 ** max(0, math.floor(math.log10(n)) - 1)
     return math.ceil(n / unit) * unit
 
 
 def _check_targets(targets: dict[str, Any]) -> None:
+    """Refuse a target that is no number above 0, or out of its range; None is left out."""
     for name, value in targets.items():
         if value is None:
             continue
