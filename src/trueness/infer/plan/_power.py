@@ -356,7 +356,9 @@ class ScoreLaw(NamedTuple):
         return of_shift + float(gap @ centred) ** 2 / log_odds_variance
 
     def rows(self, n: int, limit: int, *, density: bool = False) -> tuple[Floats, Ints]:
-        """The distinct scores of n rows at quantiles of the law, at most `limit`, and rows with each.
+        """The distinct scores of n rows at quantiles of the law, and the rows with each.
+
+        There are at most `limit` distinct scores.
 
         With `density`, scores lie between the values of the law, too.
         """
