@@ -75,7 +75,7 @@ def is_by_row(question: Question) -> bool:
 
 
 def unknown_estimate(question: Question, evidence: Evidence, level: float, note: str) -> Estimate:
-    """A measure that the rows do not determine, and why."""
+    """The estimate of a measure that the rows do not determine: nan, with a note."""
     measure = question.measure
     return Estimate(
         measure=measure.name,

@@ -289,7 +289,10 @@ def _entries_of_bins(bins: Bins) -> _GapEntries:
 
 
 def _power_means(values: Floats, weight: Floats, q: float) -> Floats:
-    """The power mean of each row of values."""
+    """The weighted power mean of each row of `values`, with the exponent `q`.
+
+    For an infinite exponent it is the largest value.
+    """
     if q == math.inf:
         return np.asarray(values.max(axis=1))
     # Row by row: a product of matrices could depend, in its last bit, on how many draws there are.

@@ -66,7 +66,11 @@ class Question(NamedTuple):
         return measure_value(self.function, tally)
 
     def value(self, evidence: Evidence) -> float:
-        """The measure of rows or sums."""
+        """The measure of rows or sums, as a number.
+
+        A user's own function gets a tally where there is one; our own measures take sums of bins,
+        too.
+        """
         if self.measure.key in ("l2", "squared_ece"):
             error = squared_error_of(evidence, **self.options)
             if self.measure.key == "squared_ece":
@@ -130,7 +134,10 @@ def _key_of(measure: Any) -> str:
 
 
 def own_question(measure: Any, options: Options | None = None) -> Question:
-    """A user's own function of a tally."""
+    """A user's own function of a tally as a question, with the first line of its docstring.
+
+    `corp`, which returns three numbers, is refused.
+    """
     if measure is measures.corp:
         remedy = "Name its part: 'miscalibration', 'discrimination' or 'uncertainty'."
         raise InputError("measure", "must return one number", "corp returns three", remedy=remedy)

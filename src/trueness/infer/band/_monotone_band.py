@@ -99,6 +99,7 @@ class BandRuns:
         last = np.append(first[1:], cells.size) - 1
         self._number = first.size
         self._several = last > first
+        """Whether a group has several scores."""
         x = cells.score
         self._first = x[first]
         self._last = x[last]
@@ -107,12 +108,12 @@ class BandRuns:
         self._last_but_one = np.where(last > first + 1, x[last - 1], 0.0)
         size = np.add.reduceat(weight, first)
         hits = np.add.reduceat(events, first)
-        # Shares of all rows: those with the first score of a group, and those with any other.
         first_size = weight[first]
         self._share = _Pair(
             first=np.where(self._several, first_size, size) / self.n,
             others=np.where(self._several, size - first_size, 0) / self.n,
         )
+        """The share of all rows."""
         self._begin, self._end = _dyadic_runs(first.size)
         self.runs = int(self._begin.size)
         rows_before = np.append(0, np.cumsum(size))
@@ -147,7 +148,10 @@ class BandRuns:
         return np.where(self._several, low[:-1], low[1:])
 
     def _distances(self, ends: _Ends) -> _Pair:
-        """The largest distance of score and band in each group."""
+        """The largest distance of score and band in each group: how wrong its scores may be.
+
+        `ends` is the band at the edges of the groups.
+        """
         low, high = ends
         above_first = high[:-1] - self._first
         below_first = self._first - self._low_of_first(low)

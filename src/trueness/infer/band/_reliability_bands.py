@@ -249,7 +249,11 @@ def _events(cells: Cells, resamples: int, seed: int) -> Iterable[Numbers]:
 
 
 def _isotonic_curves(cells: Cells, _: float, resamples: int, seed: int) -> _Curves:
-    """The isotonic regressions of the observed and of all drawn labels."""
+    """The isotonic regressions of the observed and of all drawn labels.
+
+    Above 4,096 distinct scores, those between the ends are pooled; above 1,024, curves are compared
+    at some places only. The bandwidth is not used.
+    """
     if cells.size > _MANY:  # blocks are short at the ends only
         cells = pool_runs(cells, _spread_places(cells.size, _MANY, _END))
     place = np.arange(cells.size)

@@ -444,7 +444,7 @@ def _function_entry(function: Any) -> Measure:
 
 
 def _named_entry(measure: Any) -> Measure:
-    """The entry of a name, or an error."""
+    """The measure of the catalogue that has this name or alias; any other is refused."""
     key = ALIASES.get(measure, measure) if isinstance(measure, str) else ""
     if key in MEASURES:
         return MEASURES[key]

@@ -279,7 +279,11 @@ def _slope(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # as above
 
 
 def _typical_error(group: Evidence, seed: int) -> _Group:
-    """The l2 error of a group, whose confidence sets take long."""
+    """The l2 error of a group, without a standard error.
+
+    Its limits are the ends of a confidence set. They take long, so that those of each level are
+    kept.
+    """
     estimate = interval_of(group, seed=seed).estimate
 
     @cache

@@ -78,26 +78,32 @@ class _Strata:
     """Sums of each day in each stratum of the pooled scores, in arrays of shape (days, strata)."""
 
     def __init__(self, days: Sequence[Cells]) -> None:
-        """Sum the rows of each day by stratum, and estimate the pooled gap."""
+        """Sum the rows of each day by stratum, and estimate the pooled event rates."""
         self.whole = all(cells.whole for cells in days)
+        """Whether weights count rows."""
         edges = _edges(days)
         sums = [_sums_by_stratum(cells, edges) for cells in days]
         self.weight, events, self.squares, self.expected = np.moveaxis(np.array(sums), 1, 0)
         self.observed = events - self.expected
+        """The residuals Σw(y − p)."""
         expected = self.expected.sum(axis=0)
         self.total = self.weight.sum(axis=0)
+        """Σw of each stratum on all days."""
         centre = expected / self.total
         no_rows = np.tile(centre, (len(days), 1))
         score = np.divide(self.expected, self.weight, out=no_rows, where=self.weight > 0)
-        # The gap r of a day and stratum, interpolated at its mean score, is hat @ r.
         gap_columns = [np.interp(score, centre, unit) for unit in np.eye(centre.size)]
         self.hat = np.stack(gap_columns, axis=-1)
+        """Of shape (days, strata, strata): hat @ r are the pooled gaps r, one per stratum,
+        interpolated at the mean score of each day and stratum."""
         self.rate = np.clip(score + self.hat @ self.gap(self.observed), 0, 1)
+        """The pooled event rate at that score."""
         self.variance = self.squares * self.rate * (1 - self.rate)
         # Half an event on either side keeps the log-odds of a stratum of scores 0 or 1 finite.
         x = np.log((expected + 0.5) / (self.total - expected + 0.5))
         v = self.variance.sum(axis=0)
         self.x = x - float(v @ x) / max(float(v.sum()), _TINY)
+        """The log-odds of each stratum less their mean."""
 
     def gap(self, residual: Floats) -> Floats:
         """The pooled gap r of each stratum: the residuals of all days over their weight.
@@ -159,20 +165,23 @@ class _Scan:
     """The largest statistic over all runs of days, for many sets of labels at once."""
 
     def __init__(self, strata: _Strata) -> None:
-        """Compute all that does not depend on labels."""
+        """Prepare the scan of these strata: compute all that does not depend on labels."""
         self.strata = strata
         x = strata.x
-        # Times the pooled gaps, these are the sums of w r(p) and of w r(p) x of each day.
+        # Times the pooled gaps r, these are the sums of w r(p) and of w r(p) x of each day.
         self.level_gap = np.einsum("dk,dkj->jd", strata.weight, strata.hat)
         self.slope_gap = np.einsum("dk,dkj->jd", strata.weight * x, strata.hat)
         self.variance = strata.variance.sum(axis=0)
+        """That of the events of each stratum on all days."""
         self.least = _LEAST * np.array([self.variance.sum(), self.variance @ x**2])
-        # The share of the weight of each stratum on the first 0, 1, 2, … days.
+        """The smallest variances of the level and of the slope of a run that says anything."""
         no_days = np.zeros(x.size)
         self.reached = np.vstack([no_days, np.cumsum(strata.weight, axis=0)]) / strata.total
+        """The share of the weight of each stratum on the first 0, 1, 2, … days."""
         weights = np.stack([self.variance, self.variance * x**2])
         total_weights = np.maximum(weights.sum(axis=1, keepdims=True), _TINY)
         self.shares = weights @ self.reached.T / total_weights
+        """The share of the variance of level and slope on the first 0, 1, 2, … days."""
 
     def __call__(self, residual: Floats) -> _Runs:
         """The run of the largest statistic of each set of labels.

@@ -550,7 +550,10 @@ def _by_column(y_true: Any, y_prob: Any, grades: Any, period: Any, rows: RowOpti
 
 
 def _sums_by_code(column: GradeColumn, evidence: Evidence, place: Ints) -> _GradeSums:
-    """The sums of the rows at these places, by the grades of a column."""
+    """The sums of the rows at these places, by the grades of a column.
+
+    A grade without rows there has sums of 0.
+    """
     code = column.code[place]
     by_grade = place[np.argsort(code, kind="stable")]
     ends = np.searchsorted(np.sort(code), np.arange(len(column.names) + 1)).tolist()
@@ -841,7 +844,11 @@ def _offset(cells: Cells | None, total: Grade, level: float) -> Estimate:
 
 
 def _notes(grades: list[Grade], sums: _GradeSums, model: _Model) -> Iterable[str]:
-    """What a reader of the table should know; `grades` are those with rows."""
+    """Sentences for the reader of the table: `grades` are the lines of the grades with rows.
+
+    About predicted PDs that fall from grade to grade, about sampling weights and, with a
+    correlation, about lights that would differ for as many rows as there are.
+    """
     falls = [f"{b.grade} below {a.grade}" for a, b in pairwise(grades) if b.score < a.score]
     if falls:
         yield f"Predicted PDs are inverted: {', '.join(falls)}."

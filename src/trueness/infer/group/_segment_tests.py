@@ -233,6 +233,7 @@ class _LabelStatistics:
         variance = entries.variance
         centred = entries.centred
         self.centre = centred.mean
+        """The mean log-odds of each segment."""
         away = centred.log_odds
         gap_variance = members @ variance
         slope_variance = (away * away) @ variance
@@ -241,11 +242,13 @@ class _LabelStatistics:
         label_variance = root**2 / np.maximum(gap_variance, _TINY)
         scores_differ = slope_variance > 1e-9 * gap_variance
         self.sloped = np.flatnonzero((label_variance >= LEAST_VARIANCE) & scores_differ)
+        """The segments whose slope is tested."""
         away = away[self.sloped]
         slope_variance = slope_variance[self.sloped]
         gap_rest = np.maximum(gap_variance, _TINY)
         slope_rest = np.maximum(slope_variance, _TINY)
         self.common: CommonPart | None = None
+        """What shift and slope of all rows explain, if they were fitted."""
         if fitted:
             weights = sparse.vstack([members, away])
             self.common = common_part(entries, weights, (weights * weights) @ variance)
@@ -254,9 +257,10 @@ class _LabelStatistics:
         self.patterns = _Patterns(entries)
         expected = (entries.count * entries.score)[:, np.newaxis]
         self.expected, self.expected_slope = self.patterns.sums(expected)
-        # Gaps have exact tails if events are counts, not too many, and nothing was fitted to them.
         few_events = gap_variance.max(initial=0) <= _LARGE_VARIANCE
         self.exact = bool(entries.whole and not fitted and few_events)
+        """Whether gaps have exact tails: if events are counts, not too many, and nothing was fitted
+        to them."""
         if self.exact:
             self.tails = tails(
                 entries.score[members.indices], entries.count[members.indices], members.indptr[:-1]

@@ -56,7 +56,10 @@ def segments_of(
     resamples: int | None = None,
     seed: int,
 ) -> Segments:
-    """The segments of rows that have been read, as :func:`trueness.segments`."""
+    """The segments of rows that have been read, as :func:`trueness.segments`.
+
+    Each of the `columns` has the segment of each row.
+    """
     rows = of_rows(evidence, columns, "segments")
     segments = describe_segments(rows, level, resamples, seed, evidence.rounded_to)
     return replace(segments, notes=(*evidence.notes, *segments.notes))

@@ -202,7 +202,11 @@ def _at_means(sums: AnySums) -> Tally:
 
 
 def _by_day(y_true: Any, y_prob: Any, by: Any) -> dict[str, Tally]:
-    """The tally of the rows of each day; numbers in their order."""
+    """The tally of the rows of each day, by the name of the day.
+
+    `by` is one column with the day of each row; days that are all numbers are in their order.
+    Labels without scores, rows without a day, and fractions are refused.
+    """
     if y_prob is None and not isinstance(y_true, Events):
         raise InputError("y_prob", "must be given beside labels", "got None")
     if by is None:

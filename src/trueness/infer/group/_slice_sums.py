@@ -139,7 +139,10 @@ class SliceSums(NamedTuple):
 
 
 def _joined(parts: Sequence[SliceSums]) -> SliceSums:
-    """Slices of any number of conditions, one after the other."""
+    """The slices of all parts, one part after the other; there must be at least one part.
+
+    Their arrays of conditions get as many columns as the part with the most conditions has.
+    """
     depth = max(part.column.shape[1] for part in parts)
 
     def padded(conditions: Ints) -> Ints:

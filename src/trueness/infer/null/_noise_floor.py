@@ -127,7 +127,10 @@ def floor_of_draws(
 
 
 def _defined(draws: Floats) -> Floats:
-    """The values that are not nan; an error if there is none."""
+    """The values that are not nan; an error if there is none.
+
+    If some are nan, there is a warning that says how many.
+    """
     defined = draws[~np.isnan(draws)]
     undefined = draws.size - defined.size
     if undefined and not defined.size:

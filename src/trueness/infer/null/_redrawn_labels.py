@@ -348,7 +348,10 @@ class PartEntries(NamedTuple):
         return np.searchsorted(self.score, self.cells.score)
 
     def with_hits(self, hits: NDArray[Any]) -> Cells:
-        """The cells with other labels: `hits` events in each entry."""
+        """The cells with other labels: `hits` events in each entry.
+
+        Where weights do not count rows, the events of a cell are sums of weights.
+        """
         cells = self.cells
         if self.weight is None:
             counted = hits.astype(np.int64)
@@ -571,7 +574,10 @@ def _entries_of_rows(sample: Sample) -> PartEntries:
 
 
 def _with_events(cells: Cells, place: Ints, w: Floats) -> Cells:
-    """The cells with events of weight `w` in the cells of these numbers."""
+    """The cells with other labels: events of weight `w` in the cells of these numbers.
+
+    There is one entry of `place` and of `w` for each event.
+    """
     events: Numbers = np.bincount(place, w, cells.size)
     if cells.whole:
         events = events.astype(np.int64)

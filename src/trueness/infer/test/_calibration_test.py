@@ -243,7 +243,11 @@ def _parts_significance(tally: Tally, options: Options) -> Significance:
 def _matrix_significance(
     evidence: Evidence, method: str, k: int | None, options: Options
 ) -> Significance:
-    """The test of every class or, with `k`, of the k largest scores of each row."""
+    """The test of every class or, with `k`, of the k largest scores of each row.
+
+    Some methods take the k largest together, by pairs of rows; the omnibus test takes both. Other
+    methods, and weights that do not count rows, are refused.
+    """
     if evidence.is_binary:
         raise InputError("k", "must be None or 1 for a vector of scores", f"got {k}")
     if method in _DIVISORS and k is not None and evidence.is_top_label:

@@ -118,14 +118,17 @@ class _Score:
     """
 
     def __init__(self, cells: Cells) -> None:
-        """Prepare the statistic of labels of these cells."""
+        """Prepare the statistic of labels of these cells.
+
+        Scores of 0 and 1 are set apart, with the only number of events that they allow.
+        """
         p = cells.score
         # Scores of 0 and 1, their rows, and the only number of events that they allow.
         self.certain = (p == 0) | (p == 1)
         self.certain_weight = cells.weight[self.certain]
         self.certain_events = np.where(p == 1, cells.weight, 0)[self.certain]
-        # The parts are Σ(y − p), of variance `information`, and Σ(y − p)(x − centre), of variance
-        # `second`, over all other scores: the centre makes them uncorrelated.
+        # Over all other scores, the parts are Σ(y − p), of variance `information`, and
+        # Σ(y − p)(x − centre), of variance `second`: the centre makes them uncorrelated.
         self.inside = np.flatnonzero(~self.certain)
         p = p[self.inside]
         v = cells.square_sums[0][self.inside] * p * (1 - p)
@@ -138,6 +141,7 @@ class _Score:
         # Scores that are all equal have no second part.
         scores_differ = self.second > _EQUAL * self.information * (1 + centre**2)
         self.freedom = int(self.information > 0) + int(scores_differ)
+        """The number of parts that labels can change: 0, 1 or 2."""
 
     def is_nearly_normal(self, cells: Cells) -> bool:
         """Whether the parts of the statistic are close to normal; `cells` are those it is of."""

@@ -369,8 +369,10 @@ class _Column:
         cells = cells_of_rows(Sample(event.astype(np.uint8), p))
         self.statistics = s = Statistics(cells, cell_limit=max(_FEWEST_CELLS, _CELLS // columns))
         self.varies = float(s.variance.sum()) > 0
+        """Whether the scores leave anything to chance."""
         kind = np.min_scalar_type(s.low.size)
         self.cell: Ints = (np.searchsorted(s.low, p, side="right") - 1).astype(kind)
+        """The cell of each row."""
         self.hits = np.bincount(self.cell, event, s.low.size)
         self.expected = s.expected
         z, count, _, _ = s.entries
@@ -378,9 +380,11 @@ class _Column:
         weight = np.maximum(np.add.reduceat(v, s.first), 1e-290)
         # Within a cell a form is its mean, so that the events of the cells are enough.
         self.forms = np.add.reduceat(s.forms * v, s.first, axis=1) / weight
+        """The coefficients of each form, of shape (forms, cells)."""
         self.slopes = [
             np.add.reduceat(error.slope * count, s.first) / s.total for error in s.errors
         ]
+        """What an event of each cell adds to the squares of both errors."""
         s.deviation = np.sqrt(self.forms**2 @ s.variance)
 
     def values(self, hits: NDArray[Any]) -> Floats:

@@ -121,29 +121,37 @@ class Statistics:
         starts = [bin_starts(cells, rule) for rule in _rules(cells, n, cell_limit)]
         every = np.unique(np.concatenate(starts))
         self.low: Floats = cells.score[every]
+        """The lowest score of each finest cell."""
         self.partitions = starts[0], starts[3]
+        """The first of `cells` in each fine, and in each coarse cell."""
         if entries is None and pooled and cells.size > MANY:
             self.entries, self.first = _pooled(cells, every)
         else:
             self.entries = entries_of_cells(cells) if entries is None else entries
             self.first = np.searchsorted(self.entries.z, self.low)
         z, count, w, _ = self.entries
+        # The first finest cell of each cell of the four groupings.
         self.fine_at, mass_at, width_at, self.coarse_at = (
             np.searchsorted(every, start) for start in starts
         )
+        # The variance of the events of each entry.
         v = count * w * w * z * (1 - z)
         self.expected = np.add.reduceat(count * w * z, self.first)
         self.variance = np.add.reduceat(v, self.first)
         self.total = np.add.reduceat(count * w, self.first)
-        # Rows of weight 1 that carry as much information as the weighted ones.
         squares = np.add.reduceat(count * w * w, self.first)
         self.scale = float(self.total.sum() / squares.sum())
+        """Rows of weight 1, per unit of weight, that carry as much information as these."""
         self.errors = [_Error(self, mass_at), _Error(self, width_at)]
         fine_variance = np.add.reduceat(self.variance, self.fine_at)
         self.inverse = np.where(fine_variance > 0, 1 / np.maximum(fine_variance, _LEAST), 0.0)
+        """One over the variance of each fine cell; 0 where labels cannot vary."""
         self.forms = _forms(z, v)
+        """The coefficients of each form, of shape (forms, entries)."""
         self.centre = _centre(z, v)
+        """The mean log-odds of the scores."""
         self.deviation = np.sqrt(self.forms**2 @ v)
+        """The standard deviation of each form."""
         self.expected_forms = self.forms @ (count * w * z)
         self.unweighted = bool((w == 1).all())
         self._of_entries = run_matrix(self.first, z.size)
@@ -151,8 +159,8 @@ class Statistics:
             run_matrix(first, every.size)
             for first in (self.fine_at, mass_at, width_at, self.coarse_at)
         ]
-        # Hits add these to the forms and to the squares of the errors.
         self.linear = np.vstack([self.forms * w, *(error.slope for error in self.errors)])
+        """What an event of each entry adds to the forms and to the squares of the errors."""
 
     @property
     def weights(self) -> Floats:

@@ -61,7 +61,11 @@ class PairStatistic:
         self.squares = float(share @ (count * (z * z).sum(axis=1)))
 
     def __call__(self, hits: Sequence[NDArray[Any]]) -> Floats:
-        """T of each set of labels, from k arrays of hits of shape (m, draws)."""
+        """T of each set of labels, of shape (draws,).
+
+        `hits` are the rows of each of the k classes in each entry: k arrays of shape (entries,
+        draws).
+        """
         value = np.full(hits[0].shape[1], -self.squares)
         for j, count in enumerate(hits):
             events = self.runs.sums(count, self.dtype)[self.runs.rows[0]]
@@ -290,9 +294,13 @@ class NestedPairs:
         rows = self.runs.sums(self.count, np.int64)[:, 0]
         # A bin of one row has no pair.
         self.kept = [of_bins[rows[of_bins] >= 2] for of_bins in self.runs.rows]
+        """The bins of each partition that count."""
         self.share = [2 / rows[of_bins] / count.sum() for of_bins in self.kept]
+        """The factor of the sum over the pairs of each of these bins."""
         self.several = np.flatnonzero(count > 1)
+        """The entries of several rows."""
         self.space: Floats = np.zeros((2, 0, 0))
+        """Memory for the residuals and the sums over pairs of all runs."""
 
     def __call__(self, events: NDArray[Any]) -> Floats:
         """The statistic of each set of events in each partition.

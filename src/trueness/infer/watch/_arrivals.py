@@ -110,7 +110,12 @@ class Arrivals:
     """Too small to say whether they were counted before: they are among the new ones."""
 
     def sort(self, batch: Batch, memory: Memory, *, is_late: bool, again: bool) -> None:
-        """Put a batch where it belongs."""
+        """Put a batch into one of the lists of this update.
+
+        A batch whose sums were entered before is repeated, or ignored if it was left out then: at
+        the same position, or at any if there are enough rows for equal sums to mean the same rows.
+        Other rows are late or new, as `is_late` says. With `again` none counts as entered before.
+        """
         earlier = memory.positions(batch)
         is_known = batch.position in earlier or (bool(earlier) and batch.is_recognisable)
         if is_known and not again:
@@ -125,7 +130,11 @@ class Arrivals:
                 self.similar.append(batch)
 
     def decide(self, late: Late, memory: Memory, *, again: bool) -> None:
-        """Refuse, keep or drop late rows."""
+        """Drop late rows, keep them for the present look, or refuse them, as `late` says.
+
+        There is nothing to do without late rows. Rows that were counted would count twice: with
+        'next' they are refused if the data also hold such rows, unless rows are to count `again`.
+        """
         if not self.late:
             return
         if late == "drop":

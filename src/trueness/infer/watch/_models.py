@@ -326,7 +326,10 @@ class _Losses(NamedTuple):
 
     @classmethod
     def of(cls, first: Evidence, second: Evidence, eps: float) -> "_Losses":
-        """Of two models that scored the same rows; of clusters, the means."""
+        """The losses of two models that scored the same rows; of clusters, their means.
+
+        Scores are moved into [eps, 1 − eps].
+        """
         p = np.clip(np.asarray(first.sample.p, np.float64), eps, 1 - eps)
         q = np.clip(np.asarray(second.sample.p, np.float64), eps, 1 - eps)
         of_event = np.log(p / q)

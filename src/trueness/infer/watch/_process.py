@@ -112,7 +112,10 @@ class Streams:
     )
 
     def __init__(self, alternatives: int, streams: int) -> None:
-        """Begin this number of streams."""
+        """Begin this number of streams, without a look and with evidence 1 each.
+
+        `alternatives` is the number of ways in which scores may be wrong.
+        """
         shape = streams, alternatives
         self.log_evidence = np.zeros(streams)
         """log E, the evidence of each stream."""

@@ -395,7 +395,11 @@ class Watch:
     def _entries(
         self, arrivals: Arrivals, read: Callable[[Any], Piece]
     ) -> list[tuple[Position, Piece]]:
-        """The looks to enter, with late rows in the first of them."""
+        """The position and the content of each look to enter.
+
+        Late rows are added to the first new look; without one they are a look at the last position.
+        `read` reads data as :func:`read_look`.
+        """
         entries = [(batch.position, batch.piece) for batch in arrivals.new]
         if not arrivals.late:
             return entries
@@ -690,7 +694,10 @@ class Watch:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read the result of :meth:`to_json`; other or damaged text is an error."""
+        """The watch that :meth:`to_json` wrote.
+
+        Text of another kind or format, and text that is damaged or was changed, is an error.
+        """
         try:
             state = json.loads(text)
         except (ValueError, TypeError, RecursionError) as reason:
