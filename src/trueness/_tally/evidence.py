@@ -5,6 +5,9 @@ There are three types: :class:`~trueness._tally.problem.Problem`, one score per 
 :mod:`trueness._tally.reading` makes them. What differs between them is a method of the type.
 """
 
+# A default takes the arguments of the types that use them.
+# ruff: noqa: ARG002
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
@@ -94,7 +97,7 @@ class Evidence(ABC):
         """What was read, without what was found on the way to answers."""
         return {known.name: getattr(self, known.name) for known in fields(self)}
 
-    # ---- what each type answers in its own way
+    # ---- what each type answers in its own way; the default is that of one problem without rows
 
     @property
     @abstractmethod
@@ -120,80 +123,84 @@ class Evidence(ABC):
         """The sums per bin."""
 
     @property
-    @abstractmethod
     def classwise(self) -> Tally | None:
         """The sums of every class against the rest, or of every label; None for one problem."""
+        return None
 
     @property
-    @abstractmethod
     def every_class(self) -> "Evidence":
         """The same rows, every class of a matrix against the rest."""
+        return self
 
-    @abstractmethod
     def each_class(self) -> "Iterator[tuple[Any, Evidence]]":
         """Each class against the rest, or each label, as a binary problem of the same data."""
+        return iter(())
 
-    @abstractmethod
     def problems(self) -> "dict[Any, Evidence] | None":
         """Each class or label that has rows, to be judged on its own; None for one problem."""
+        return None
 
-    @abstractmethod
     def seen_as(self, view: View, two_columns: TwoColumns = "binary") -> "Evidence":
         """The same rows as another question reads them: all classes, or the top one.
 
         Two columns are the binary problem of the second, unless they are to be kept or the top
         label is asked for. Sums, vectors of scores and several labels have one view only.
         """
+        return self
 
-    def in_views(self, views: Iterable[View]) -> "dict[str, Evidence]":  # noqa: ARG002
+    def in_views(self, views: Iterable[View]) -> "dict[str, Evidence]":
         """The same rows in several views of a matrix; what is no matrix has its own."""
         return {self.view: self}
 
     @property
-    @abstractmethod
     def sample(self) -> Sample:
         """The binary problem, or the largest score of each row and whether it was right."""
+        return self.need_rows("This needs the rows")
 
     @property
-    @abstractmethod
     def matrix(self) -> Sample:
         """The rows, of a matrix with the probabilities of all classes."""
+        return self.need_rows("This needs whole rows of scores")
 
     @property
-    @abstractmethod
     def expanded(self) -> "Evidence":
         """The rows of positive weight, those of weights that count rows repeated."""
+        self.need_rows("This needs the rows")
+        return self
 
-    @abstractmethod
     def at(self, chosen: NDArray[Any], *, weighted: bool = True) -> Self:
         """Some of the rows, perhaps repeated, with or without their weights."""
+        self.need_rows("This needs the rows")
+        return self
 
     @abstractmethod
     def need_rows(self, demand: str) -> Sample:
         """The rows; an error if there are only sums."""
 
-    @abstractmethod
     def has_weight(self, some: NDArray[Any]) -> bool:
         """Whether any of these rows has a weight."""
+        self.need_rows("This needs the rows")
+        return False
 
-    @abstractmethod
     def with_scores(self, rows: Sample) -> Self:
         """The same rows with other scores, of which nothing has been said."""
+        self.need_rows("This needs the rows")
+        return self
 
-    @abstractmethod
     def to_keep(self, *, copied: bool) -> "Evidence":
         """What many questions are asked about.
 
         Rows of weight 0 are left out, and the rest is copied unless the caller asks only one
         question. What is unusual about all rows is said here, so that no later question says it.
         """
+        self.warn_one_class()
+        return self
 
     @property
-    @abstractmethod
     def position(self) -> Ints | None:
         """The place of each row in the input; None for sums."""
+        return None
 
-    @abstractmethod
     def columns(
         self,
         by: Any,
@@ -204,6 +211,8 @@ class Evidence(ABC):
         groups: int = GROUPS,
     ) -> tuple[SegmentColumn, ...]:
         """The columns `by` of the rows that were kept; `y_true` is the input as it was passed."""
+        got = f"a {type(y_true).__name__} holds only sums of rows"
+        raise InputError("by", "needs labels and scores", got)
 
     @property
     @abstractmethod
@@ -233,13 +242,13 @@ class Evidence(ABC):
     def clustered(self) -> ClusteredRows:
         """One score per row in clusters; without `cluster`, every row is its own."""
 
-    @abstractmethod
     def clustered_for(self, rule: BinRule | None) -> ClusteredRows:
         """The same for bins of a rule, which sums of bins are refused for."""
+        return self.clustered
 
-    @abstractmethod
     def warn_about_rows(self) -> None:
         """Warn of what is unusual about all rows, as their sums do."""
+        self.warn_one_class()
 
     @abstractmethod
     def warn_one_class(self) -> None:
@@ -317,7 +326,7 @@ class Evidence(ABC):
         """The bins of questions that name none: ten of equal width."""
         return EqualWidth(10)
 
-    def with_bins_as_cells(self, fewest: int) -> "Evidence":  # noqa: ARG002
+    def with_bins_as_cells(self, fewest: int) -> "Evidence":
         """The same; sums in at least that many bins have their rows at mean scores."""
         return self
 
@@ -410,13 +419,6 @@ class Evidence(ABC):
         if self.dependent:
             return "clusters"
         return "rows"
-
-    @property
-    def cells_of_units(self) -> Cells | Bins | None:
-        """The sums of the only score of each row, of clusters as their weights count."""
-        if self.in_clusters is None:
-            return self.one
-        return self.in_clusters.cells
 
     @property
     def in_clusters(self) -> ClusteredRows | None:

@@ -1,7 +1,6 @@
 """`Problem`: the rows of one model with one score each; `Rows`: what it shares with classes."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self, TypeVar
@@ -14,7 +13,7 @@ from trueness._input.segment_columns import GROUPS, SegmentColumn, WholeNumbers,
 from trueness._tally import rows_or_sums
 from trueness._tally.clusters import ClusteredRows, warn_few_clusters
 from trueness._tally.events import Events
-from trueness._tally.evidence import Evidence, Said, TwoColumns, Weights
+from trueness._tally.evidence import Evidence, Said, Weights
 from trueness._tally.multiclass import View
 from trueness._tally.row_sums import bins_of_rows, count_rows
 from trueness._tally.rows_or_sums import tally_of
@@ -247,10 +246,6 @@ class Rows(Evidence):
             return self._in_order_of_content(top, np.arange(top.n), "rows by `sample_weight`")
         return self._in_order_of_content(top, expanded.cluster, "clusters")
 
-    def clustered_for(self, rule: BinRule | None) -> ClusteredRows:  # noqa: ARG002
-        """One score per row in clusters, for bins of any rule."""
-        return self.clustered
-
     def warn_about_rows(self) -> None:
         """Warn of labels that are all equal, and of few clusters, which are found by content."""
         _ = self.in_clusters
@@ -296,28 +291,6 @@ class Problem(Rows):
         """The rows."""
         self.warn_one_class()
         return self.rows
-
-    @property
-    def classwise(self) -> Tally | None:
-        """None: there is one class."""
-        return None
-
-    @property
-    def every_class(self) -> Evidence:
-        """The same problem."""
-        return self
-
-    def each_class(self) -> Iterator[tuple[Any, Evidence]]:
-        """Nothing: there is one class."""
-        return iter(())
-
-    def problems(self) -> dict[Any, Evidence] | None:
-        """None: there is one problem."""
-        return None
-
-    def seen_as(self, view: View, two_columns: TwoColumns = "binary") -> Evidence:  # noqa: ARG002
-        """The same problem, which has one view only."""
-        return self
 
     def _tally_of_rows(self, rule: BinRule | None = None) -> Tally:
         tally = tally_of(self.sample, "classwise", rule)

@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trueness._input.sample import Sample
-from trueness._input.segment_columns import GROUPS, SegmentColumn, WholeNumbers
 from trueness._tally import rows_or_sums
 from trueness._tally.clusters import ClusteredRows
 from trueness._tally.evidence import AnySums, Evidence, TwoColumns, Weights
@@ -26,7 +24,7 @@ from trueness._tally.tally import (
     tally_of_sums,
 )
 from trueness.errors import InputError
-from trueness.typing import ArrayLike, Ints, WeightType
+from trueness.typing import WeightType
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -155,44 +153,10 @@ class Sums(Evidence):
             return Sums.read(self.given, weight_type=self.weight_type)
         return self
 
-    @property
-    def sample(self) -> Sample:
-        """An error: there are no rows."""
-        return self.need_rows("This needs the rows")
-
-    @property
-    def matrix(self) -> Sample:
-        """An error: there are no rows."""
-        return self.need_rows("This needs whole rows of scores")
-
-    @property
-    def expanded(self) -> Evidence:
-        """An error: there are no rows."""
-        return self.at(np.empty(0, np.int64))
-
-    def at(self, chosen: NDArray[Any], *, weighted: bool = True) -> Self:  # noqa: ARG002
-        """An error: there are no rows."""
-        self.need_rows("This needs the rows")
-        return self
-
     def need_rows(self, demand: str) -> Sample:
         """An error that says what needs the rows."""
         got = f"a {type(self.given).__name__} has none"
         raise InputError("", demand, got, remedy="Pass labels and scores.")
-
-    def has_weight(self, some: NDArray[Any]) -> bool:  # noqa: ARG002
-        """An error: there are no rows."""
-        self.need_rows("This needs the rows")
-        return False
-
-    def with_scores(self, rows: Sample) -> Self:  # noqa: ARG002
-        """An error: there are no rows."""
-        return self.at(np.empty(0, np.int64))
-
-    def to_keep(self, *, copied: bool) -> Self:  # noqa: ARG002
-        """These sums, with the warnings of all rows."""
-        self.warn_one_class()
-        return self
 
     @property
     def default_rule(self) -> BinRule:
@@ -207,27 +171,6 @@ class Sums(Evidence):
         buckets = None if sums.buckets is None else sums.buckets.map(lambda part: part.at_means())
         cells = Tally(sums.kind, self.cells_at_means, sums.classes, buckets)
         return replace(self, given=cells)
-
-    @property
-    def position(self) -> Ints | None:
-        """None: there are no rows."""
-        return None
-
-    def columns(
-        self,
-        by: Any,  # noqa: ARG002
-        y_true: ArrayLike,
-        crossed: int = 1,  # noqa: ARG002
-        *,
-        whole: WholeNumbers = "guess",  # noqa: ARG002
-        groups: int = GROUPS,  # noqa: ARG002
-    ) -> tuple[SegmentColumn, ...]:
-        """An error: columns need rows."""
-        raise InputError(
-            "by",
-            "needs labels and scores",
-            f"a {type(y_true).__name__} holds only sums of rows",
-        )
 
     @cached_property
     def weight(self) -> float:
@@ -275,10 +218,6 @@ class Sums(Evidence):
         """A row for each distinct score, label and bucket; bins are refused."""
         self.tally_in(rule)
         return self.clustered
-
-    def warn_about_rows(self) -> None:
-        """Warn of labels that are all equal."""
-        self.warn_one_class()
 
     def warn_one_class(self) -> None:
         """Warn of labels that are all equal, once."""
