@@ -226,7 +226,8 @@ class _LabelStatistics:
         """Prepare the tests of the segments of these entries.
 
         The slope is tested only in segments with enough labels whose scores differ. With `fitted`,
-        the part of each statistic that a shift and a slope of all rows explain is subtracted.
+        the part of each statistic that a shift and a slope of all rows explain is subtracted; what
+        is left of its variance is its `rest`.
         """
         self.entries = entries
         members = entries.members
@@ -234,28 +235,29 @@ class _LabelStatistics:
         centred = entries.centred
         self.centre = centred.mean
         """The mean log-odds of each segment."""
-        away = centred.log_odds
+        x = centred.log_odds
         gap_variance = members @ variance
-        slope_variance = (away * away) @ variance
-        # Of labels of equal weight that carry as much information.
-        root = members @ (variance / entries.scale)
-        label_variance = root**2 / np.maximum(gap_variance, _TINY)
+        slope_variance = (x * x) @ variance
+        # The variance of the number of events of labels of one weight that say as much.
+        unweighted = members @ (variance / entries.scale)
+        label_variance = unweighted**2 / np.maximum(gap_variance, _TINY)
         scores_differ = slope_variance > 1e-9 * gap_variance
         self.sloped = np.flatnonzero((label_variance >= LEAST_VARIANCE) & scores_differ)
         """The segments whose slope is tested."""
-        away = away[self.sloped]
+        x = x[self.sloped]
         slope_variance = slope_variance[self.sloped]
         gap_rest = np.maximum(gap_variance, _TINY)
         slope_rest = np.maximum(slope_variance, _TINY)
         self.common: CommonPart | None = None
         """What shift and slope of all rows explain, if they were fitted."""
         if fitted:
-            weights = sparse.vstack([members, away])
+            weights = sparse.vstack([members, x])
             self.common = common_part(entries, weights, (weights * weights) @ variance)
             gap_rest, slope_rest = np.split(self.common.rest, [gap_variance.size])
-        self.slope_tail = self._gamma_tail(away, slope_variance, slope_rest)
+        self.slope_tail = self._gamma_tail(x, slope_variance, slope_rest)
         self.patterns = _Patterns(entries)
         expected = (entries.count * entries.score)[:, np.newaxis]
+        # Σwp and Σwpx of each segment, as the patterns sum up events and their log-odds x.
         self.expected, self.expected_slope = self.patterns.sums(expected)
         few_events = gap_variance.max(initial=0) <= _LARGE_VARIANCE
         self.exact = bool(entries.whole and not fitted and few_events)

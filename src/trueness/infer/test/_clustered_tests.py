@@ -101,7 +101,8 @@ def _counts(rows: ClusteredRows) -> Ints:
 def pair_statistic(residuals: BinnedResiduals, p: Floats) -> ClusterStatistic:
     """The sum T over pairs of rows that share a bin and are of different clusters.
 
-    `residuals` has the bins and their residuals; `p` are the scores of the rows.
+    `residuals` has the bins and their residuals; `p` are the scores of the rows. An entry is the
+    rows of one bin and one cluster: the pairs of an entry are subtracted from those of its bin.
     """
     order = np.argsort(residuals.entry, kind="stable")
     share = residuals.coefficient_of_entries

@@ -378,9 +378,11 @@ def _bounds_of_cells(cells: Cells, first: Ints) -> list[float]:
 
 
 def _bound_of_direction(cells: Cells, a: Floats) -> float:
-    """A two-sided bound on the p-value of S = Σ a(y − p): see "Directions" of :func:`tail_bound`.
+    """A two-sided bound on the p-value of S = Σ a(y − p) over rows of scores p and labels y.
 
-    `a` has one number per cell. The bound is 1 if S is 0, or can be nothing else.
+    `a` has one number per cell. The bound is 2 exp(Σ log(1 − p + p e^(ta)) − t Σ ap − t|S|) for a
+    good t, with the sign of `a` such that S is positive; see "Directions" of :func:`tail_bound`. It
+    is 1 if S is 0, or can be nothing else.
     """
     p = cells.score
     n = cells.weight

@@ -45,20 +45,28 @@ class PairStatistic:
     """
 
     def __init__(self, z: Floats, count: Ints, first: Ints, divisor: Divisor = "pairs") -> None:
-        """Prepare the sum for labels of these entries."""
+        """Prepare the sum for labels of these entries.
+
+        With the sums S of the residuals of a bin, of all classes, T is Σ share · ‖S‖² less
+        Σ share · ‖u‖²; the latter is linear in the events.
+        """
         n = np.add.reduceat(count, first)
         divisors = n - 1 if divisor == "pairs" else n
         # A bin of one row has no pair, whatever its label.
         has_pairs = n >= 2
         self.share: Floats = np.where(has_pairs, 1 / np.maximum(divisors, 1) / n.sum(), 0.0)
+        """One over the divisor and all rows, for each bin."""
         self.runs = NestedRuns(len(z), [first])
         self.dtype = np.min_scalar_type(int(n.max()))
         self.expected: Floats = np.add.reduceat(count[:, np.newaxis] * z, first, axis=0)
+        """The expected events of each bin and class."""
         # Σ‖u‖²: a row of the j-th class has ‖e_j − z‖² = ‖z‖² + 1 − 2 z_j.
         entries_of_bins = np.diff(np.append(first, len(z)))
         share = np.repeat(self.share, entries_of_bins)
         self.slope: Floats = share[:, np.newaxis] * (1 - 2 * z)
+        """What an event of each entry and class adds to Σ share · ‖u‖²."""
         self.squares = float(share @ (count * (z * z).sum(axis=1)))
+        """That sum without any event."""
 
     def __call__(self, hits: Sequence[NDArray[Any]]) -> Floats:
         """T of each set of labels, of shape (draws,).
