@@ -194,3 +194,29 @@ def test_limits_cover_with_50_labels(prevalence, sensitivity, specificity):
             covered[name] += value in getattr(found, name)
     for name, times in covered.items():
         assert times / runs >= 0.93 - 2 * math.sqrt(0.93 * 0.07 / runs), name
+
+
+def test_of_two_segments_one_differs_by_the_opposite_of_the_other():
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 120).astype(float)
+    judge = np.where(rng.random(120) < 0.2, 1, y)
+    by = np.where(rng.random(120) < 0.4, "a", "b")
+    found = tn.judge(y, judge, by=by)
+    a, b = found.differences.values()
+    assert (a.value, a.low, a.high) == pytest.approx((-b.value, -b.high, -b.low))
+    here, there = (found.segments[name].bias for name in found.differences)
+    reach = math.hypot(here.value - here.low, there.high - there.value)
+    assert a.low == pytest.approx(here.value - there.value - reach)
+
+
+def test_exchanging_human_and_judge_turns_the_bias_of_clusters_round():
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 2, 120)
+    judge = np.where(rng.random(120) < 0.3, 1, y)
+    cluster = np.arange(120) // 6
+    one = tn.judge(y, judge, cluster=cluster, within=0.3)
+    other = tn.judge(judge, y, cluster=cluster, within=0.3)
+    assert one.bias.value > 0.05
+    assert (one.bias.low, one.bias.high) == pytest.approx((-other.bias.high, -other.bias.low))
+    assert one.pvalue == pytest.approx(other.pvalue)
+    assert one.pvalue > tn.judge(y, judge, within=0.3).pvalue * 0.999
