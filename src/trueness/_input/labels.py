@@ -266,13 +266,16 @@ def _codes(values: NDArray[Any], n_classes: int, rows: Ints | None) -> Ints:
         bad |= values != np.floor(values)
     if bad.any():
         distinct = _distinct_labels(values)
-        fits = len(distinct) == n_classes
-        hint = f"`labels=[{list_labels(distinct)}]`" if fits else "`labels=` with their names"
-        text = f"Other labels are named in column order: {hint}."
+        named = "Other labels are named in column order"
         wrong = np.unique(values[bad])
-        if wrong.size == 1 and not fits:
-            text = f"`ignore_index={wrong[0]}` leaves rows without a class out. {text}"
-        remedy = Remedy("labels-order", text, distinct if fits else None)
+        if len(distinct) == n_classes:
+            text = f"{named}: `labels=[{list_labels(distinct)}]`."
+            remedy = Remedy("labels-order", text, distinct)
+        else:
+            text = f"{named}: `labels=` with their names."
+            if wrong.size == 1:
+                text = f"`ignore_index={wrong[0]}` leaves rows without a class out. {text}"
+            remedy = Remedy("labels-order", text, None)
         demand = f"must hold class codes 0 to {n_classes - 1}, one per column of `y_prob`"
         _refuse_labels(demand, values, bad, rows, remedy)
     return np.require(values, dtype=np.int64, requirements=["C", "A"])

@@ -349,10 +349,14 @@ def _label_matrix(y: Column, p: Column) -> Column:
             "y_prob", "must have a column per label, at least 1", f"got shape {p.values.shape}"
         )
     labels = scores.numeric(y, "y_true")
-    gone = by_row(np.isnan(labels.values)) if labels.values.dtype.kind == "f" else None
-    if gone is None or not gone.any():
+    if labels.values.dtype.kind != "f":
         return labels
-    return labels._replace(missing=gone if labels.missing is None else gone | labels.missing)
+    gone = by_row(np.isnan(labels.values))
+    if not gone.any():
+        return labels
+    if labels.missing is not None:
+        gone = gone | labels.missing
+    return labels._replace(missing=gone)
 
 
 def row_weights(given: object, n_rows: int, pixels: int = 0) -> Column:

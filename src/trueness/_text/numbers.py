@@ -95,7 +95,9 @@ def ratio(value: float | None) -> str:
     """
     if value is None or not abs(value) >= 10:
         return number(value, 2)
-    return number(value, 1 if abs(value) < 1000 else 0)
+    if abs(value) < 1000:
+        return number(value, 1)
+    return number(value, 0)
 
 
 def span(low: float, high: float, form: Callable[[float], str] = number) -> str:

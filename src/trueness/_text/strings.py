@@ -125,7 +125,10 @@ def align(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
         cells = []
         for cell, width, flush_right in zip(line, widths, right, strict=True):
             space = " " * (width - display_width(cell))
-            cells.append(space + cell if flush_right else cell + space)
+            if flush_right:
+                cells.append(space + cell)
+            else:
+                cells.append(cell + space)
         aligned.append("  ".join(cells).rstrip())
     return "\n".join(aligned)
 

@@ -207,8 +207,9 @@ class Table:
         for column in self.shown():
             cells = [markdown_text(column.title), "---:" if column.is_number else ":---"]
             for row, text in zip(self.rows, map(markdown_text, self.texts(column)), strict=True):
-                is_marked = text and self.cell(row, column.key).mark
-                cells.append(f"**{text}**" if is_marked else text)
+                if text and self.cell(row, column.key).mark:
+                    text = f"**{text}**"
+                cells.append(text)
             columns.append(cells)
         table = "\n".join(f"| {' | '.join(line)} |" for line in zip(*columns, strict=True))
         return "\n\n".join([table, *map(markdown_text, self.notes)]) + "\n"

@@ -258,7 +258,8 @@ class AutoCalibration(LogitMap):
         if rows.w is not None and are_whole(rows.w) and plan.rows_worth <= _MOST_REPEATED:
             times = np.repeat(np.arange(rows.y.size), rows.w.astype(np.int64))
             rows = rows.take(times)._replace(w=None)
-            plan = plan._replace(cluster=None if plan.cluster is None else plan.cluster[times])
+            if plan.cluster is not None:
+                plan = plan._replace(cluster=plan.cluster[times])
         return fits.fit_matrix(rows, plan)
 
     def _formula(self) -> formulas.LogOdds | formulas.Softmax | formulas.PythonOnly:

@@ -368,7 +368,9 @@ class Calibrator(Savable, TransformerMixin, BaseEstimator, ABC):  # type: ignore
 
     def _own_remedies(self) -> AbstractContextManager[None]:
         # Not `_get_param_names`, which reads a signature: that takes longer than some maps.
-        return remedies(_REMEDIES_OF_LOGITS if "from_logits" in vars(self) else _REMEDIES)
+        if "from_logits" in vars(self):
+            return remedies(_REMEDIES_OF_LOGITS)
+        return remedies(_REMEDIES)
 
     def _check(self) -> None:
         """Raise if a parameter does not meet its demand.

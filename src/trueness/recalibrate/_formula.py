@@ -62,7 +62,9 @@ class Steps(NamedTuple):
     of: Map | None = None
 
     def __call__(self, p: NDArray[Any]) -> Floats:
-        return steps(self.edges, self.values, p if self.of is None else self.of(p))
+        if self.of is not None:
+            p = self.of(p)
+        return steps(self.edges, self.values, p)
 
     def flat(self) -> "Steps":
         """The same steps with edges that are scores, not values of the map `of` that comes before.
@@ -392,7 +394,9 @@ class Softmax(NamedTuple):
 
     def of_logs(self, z: NDArray[Any]) -> Floats:
         """The same, from what `logs` makes of the scores."""
-        return softmax(z if self.linear is None else self.linear(z), self.temperature)
+        if self.linear is not None:
+            z = self.linear(z)
+        return softmax(z, self.temperature)
 
 
 class Mixture(NamedTuple):

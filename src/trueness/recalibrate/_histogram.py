@@ -332,8 +332,10 @@ class HistogramBinning(Calibrator):
         rng = _generator(self.seed, _FIT)
         if self.scheme == "split":
             cuts = split_cuts(cells, self.n_bins_, planning.cut_rows(self.n_, self.split), rng)
+        elif self.scheme == "randomized":
+            cuts = rank_cuts(cells, self.n_bins_, rng)
         else:
-            cuts = rank_cuts(cells, self.n_bins_, rng if self.scheme == "randomized" else None)
+            cuts = rank_cuts(cells, self.n_bins_, None)
         self.edges_ = cuts.edges
         self.ties_ = cuts.ties
         self.counts_ = cuts.counts
@@ -390,7 +392,9 @@ class HistogramBinning(Calibrator):
 def _generator(seed: Seed, stream: int) -> np.random.Generator:
     if isinstance(seed, np.random.Generator):
         return seed
-    return np.random.default_rng(None if seed is None else [int(seed), stream])
+    if seed is None:
+        return np.random.default_rng()
+    return np.random.default_rng([int(seed), stream])
 
 
 class Cuts(NamedTuple):

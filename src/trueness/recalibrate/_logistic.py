@@ -278,13 +278,14 @@ class _Curved(shapes.LogitMap):
         cells = shapes.logit_cells(self._fit_logits(rows), rows.y, rows.w)
         self._adapt(cells)
         shape = self._curve_shape
+        bounded = shape.bounded if self.monotone else None
         (self.coefficients_,) = ridge_logistic(
             shape.basis(cells.z),
             cells.weight[None],
             cells.events[None],
             shape.identity,
             self.ridge * shape.ridge,
-            shape.bounded if self.monotone else None,
+            bounded,
         )
 
     @abstractmethod

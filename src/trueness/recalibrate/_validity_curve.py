@@ -134,7 +134,8 @@ def validity_curve(
         percent,
         ignore_index,
     )
-    sums = as_binned(y_true, y_prob, Distinct() if bins is None else as_rule(bins), rows)
+    rule = Distinct() if bins is None else as_rule(bins)
+    sums = as_binned(y_true, y_prob, rule, rows)
     values, seen = (
         sum(totals)
         for totals in zip(*((part.size, part.totals.rows) for part in sums.parts), strict=True)

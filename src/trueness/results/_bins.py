@@ -135,7 +135,8 @@ class BinTable(Record):
         head = ["bin", "n", "score", "rate", limits, "gap", "O/E", limits]
         lines = [self._line(i) for i in range(len(self))]
         if self.label is not None:
-            head.insert(0, "label" if self.kind == "multilabel" else "class")
+            title = "label" if self.kind == "multilabel" else "class"
+            head.insert(0, title)
             lines = [[str(name), *line] for name, line in zip(self.label, lines, strict=True)]
         return align([head, *lines], [i >= len(head) - 7 for i in range(len(head))])
 

@@ -179,7 +179,9 @@ class Record:
         parts = [html_text(self._opening())]
         if self._columns:
             table = self._html_columns()
-            parts.append(html_fold("All columns", table) if self._text_first else table)
+            if self._text_first:
+                table = html_fold("All columns", table)
+            parts.append(table)
         parts.append(html_fold("Fields", html_table((), texts)))
         return html_cell(parts)
 

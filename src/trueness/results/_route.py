@@ -169,7 +169,9 @@ def in_points(share: float) -> str:
     '1 point'
     """
     points = number(100 * share, 2).rstrip("0").rstrip(".")
-    return f"{points} point{'' if points == '1' else 's'}"
+    if points == "1":
+        return "1 point"
+    return f"{points} points"
 
 
 def signed_points(share: float) -> str:
