@@ -227,6 +227,14 @@ def test_the_warning_of_one_class_is_given_once():
     found.at(np.array([0, 1])).sums  # noqa: B018
 
 
+@pytest.mark.parametrize("function", [tn.ece, tn.estimate, tn.verdict, tn.curve_band])
+def test_a_score_out_of_range_is_an_error_whatever_its_weight(function):
+    last_is_bad = np.array([0.1, 0.6, 0.7, 1.4])
+    arguments = ("ece", Y, last_is_bad) if function is tn.estimate else (Y, last_is_bad)
+    with pytest.raises(tn.InputError, match=r"the first is 1\.4 at row 3"):
+        function(*arguments, sample_weight=[1, 1, 1, 0])
+
+
 def test_models_must_be_alike_and_errors_name_them():
     with pytest.raises(tn.InputError, match="'a' is a vector and 'b' is a matrix of 3 columns"):
         read_models(Y, {"a": A, "b": P3[:, :3] * 0 + 1 / 3}, {})

@@ -70,7 +70,7 @@ class Evidence(ABC):
     said: Said = field(default_factory=Said)
     """The warnings that have been given."""
 
-    if TYPE_CHECKING:
+    if TYPE_CHECKING:  # fields of `Rows` or of `Sums`; the other has None or 0 in their place
 
         @property
         def rows(self) -> Sample | None: ...
