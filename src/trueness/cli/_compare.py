@@ -54,7 +54,18 @@ if TYPE_CHECKING:
 @opt.count("--resamples", "Number of bootstrap samples.", 999)
 @opt.seed()
 @opt.output()
-def compare(request: Request, target: Target, **options: Any) -> None:
+def compare(
+    request: Request,
+    target: Target,
+    *,
+    measure: str,
+    method: str | None,
+    bins: str | None,
+    level: float,
+    intervals: bool,
+    resamples: int,
+    seed: int,
+) -> None:
     """Compare two or more models on the same rows, pair by pair.
 
     The models err on the same rows, so the interval of a difference is far narrower than the
@@ -75,20 +86,20 @@ def compare(request: Request, target: Target, **options: Any) -> None:
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.sources._logs import uses_logs
 
-    bins = opt.bin_rule(options["bins"])
+    rule = opt.bin_rule(bins)
     settings = {
-        "measure": options["measure"].replace("-", "_"),
-        "bins": bins,
-        "method": options["method"] or "auto",
-        "level": options["level"],
-        "resamples": options["resamples"],
-        "seed": options["seed"],
+        "measure": measure.replace("-", "_"),
+        "bins": rule,
+        "method": method or "auto",
+        "level": level,
+        "resamples": resamples,
+        "seed": seed,
     }
     estimated = None
-    if options["intervals"]:
-        estimated = {"level": options["level"], "seed": options["seed"]}
-        if bins is not None:
-            estimated["bins"] = bins
+    if intervals:
+        estimated = {"level": level, "seed": seed}
+        if rule is not None:
+            estimated["bins"] = rule
     if request.files and uses_logs(request):
         rows = paired_rows(request)
     else:

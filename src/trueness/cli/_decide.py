@@ -37,7 +37,16 @@ _ABOVE_0 = click.FloatRange(0, 1, min_open=True)
 @opt.level(0.95, "Confidence level of all limits and certificates.")
 @opt.seed()
 @opt.output()
-def decide(request: Request, target: Target, **options: Any) -> None:
+def decide(
+    request: Request,
+    target: Target,
+    *,
+    cost_fp: float | None,
+    cost_fn: float | None,
+    accept_accuracy: float | None,
+    level: float,
+    seed: int,
+) -> None:
     """From probabilities to the action they justify.
 
     With costs: the threshold that they imply, what decisions by it cost, and what miscalibration
@@ -51,19 +60,19 @@ def decide(request: Request, target: Target, **options: Any) -> None:
 
     Exit code 0: answered, whatever the answer. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    if (options["cost_fp"] is None) is not (options["cost_fn"] is None):
+    if (cost_fp is None) is not (cost_fn is None):
         raise click.UsageError("Give both costs: --cost-fp and --cost-fn.")
-    costs = {name: options[name] for name in ("cost_fp", "cost_fn", "seed")}
-    goal = options["accept_accuracy"]
     rows = read_rows(request)
 
     def answer(part: "DataSet") -> dict[str, Any]:
-        common = {"level": options["level"], "cluster": part.cluster}
+        common = {"level": level, "cluster": part.cluster}
         answers: dict[str, Any] = {"certificate": part.ask(tn.decision_certificate, **common)}
-        if options["cost_fp"] is not None:
-            answers["decision"] = part.ask(tn.decide, **costs, **common)
-        if goal is not None:
-            answers["accept"] = part.ask(tn.accept_threshold, accuracy=goal, **common)
+        if cost_fp is not None:
+            answers["decision"] = part.ask(
+                tn.decide, cost_fp=cost_fp, cost_fn=cost_fn, seed=seed, **common
+            )
+        if accept_accuracy is not None:
+            answers["accept"] = part.ask(tn.accept_threshold, accuracy=accept_accuracy, **common)
         return answers
 
     models = {part.model.name: answers for part, answers in ask_each(rows, "Deciding", answer)}

@@ -17,6 +17,7 @@ from trueness.errors import InputError
 from trueness.sources._request import Request
 
 if TYPE_CHECKING:
+    from trueness._report.filing import Style
     from trueness._report.rendering import Report
     from trueness.sources._data_set import DataSet
 
@@ -37,7 +38,9 @@ _STYLE = (
 @opt.seed()
 @opt.text("--title", "Heading of the document.", metavar="TEXT")
 @opt.output(("html",), {".html": "html", ".htm": "html"}, file=_USUAL)
-def document(request: Request, target: Target, **options: Any) -> None:
+def document(
+    request: Request, target: Target, *, style: "Style", level: float, seed: int, title: str | None
+) -> None:
     """Write the document that a validator files, with the judgement left blank.
 
     Its sections are data, definition of default, discrimination, calibration, stability, limits of
@@ -52,9 +55,8 @@ def document(request: Request, target: Target, **options: Any) -> None:
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness._report.filing import Filing, filing_page
 
-    style = options["style"]
-    settings = {name: options[name] for name in ("level", "seed")}
-    title = options["title"] or f"Validation of a {style} model"
+    settings = {"level": level, "seed": seed}
+    heading = title or f"Validation of a {style} model"
     over = request.over
     rows = read_unchecked(request if over is None else replace(request, by=(*request.by, over)))
     if len(rows.models) != 1:
@@ -62,7 +64,7 @@ def document(request: Request, target: Target, **options: Any) -> None:
     periods = None if over is None else rows.columns.groups[over]
     if over is not None:
         rows = replace(rows, request=replace(rows.request, by=tuple(dict.fromkeys(request.by))))
-    report = report_of_rows(rows, settings | {"title": title, "bins": 10})
+    report = report_of_rows(rows, settings | {"title": heading, "bins": 10})
     filing = Filing(
         contents=_binary(report),
         style=style,
@@ -72,7 +74,7 @@ def document(request: Request, target: Target, **options: Any) -> None:
     if style == "credit":
         filing = replace(
             filing,
-            grades=_grades(rows, settings["level"]),
+            grades=_grades(rows, level),
             **_stability(rows, periods, settings),
         )
     target.write(filing_page(filing))

@@ -244,7 +244,15 @@ def _cells(row: dict[str, Any], events: str) -> dict[str, Any]:
 )
 @opt.level(0.95, "Confidence level of the other limits.", minimum=0.5)
 @opt.output()
-def grades(request: Request, target: Target, **options: Any) -> None:
+def grades(
+    request: Request,
+    target: Target,
+    *,
+    bins: str | None,
+    amber: float,
+    red: float,
+    **options: Any,
+) -> None:
     """Compare predicted and observed events by rating grade.
 
     Prints, for each grade and in total, a traffic light, the predicted probability of default (PD),
@@ -261,27 +269,21 @@ def grades(request: Request, target: Target, **options: Any) -> None:
     Exit code 0: compared, whatever the lights; 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     opt.check_only_demo("seed")
-    lights = options["amber"], options["red"]
-    if not 0 < lights[0] < lights[1] < 1:
+    if not 0 < amber < red < 1:
         raise click.UsageError("--amber must lie above 0 and below --red, and --red below 1.")
-    bins = _cut_offs(options["bins"])
-    settings: dict[str, Any] = {
-        "level": options["level"],
-        "correlation": options["correlation"],
-        "portfolio": options["portfolio"],
-        "bins": bins,
-        "lights": lights,
-    }
+    rule = _cut_offs(bins)
+    del options["seed"]  # of the demo data
+    settings = {**options, "bins": rule, "lights": (amber, red)}
     if any(name.endswith(".tally") for name in request.files):
         if request.grades is not None:
             raise click.UsageError(
                 "--grades needs rows; a .tally file has none. --bins makes grades of cut-offs."
             )
         return target.deliver(_grades_output(*_of_sums(request.files, target.path, settings)))
-    if request.grades is not None and "=" in request.grades and bins is None:
+    if request.grades is not None and "=" in request.grades and rule is None:
         remedy = "Pass cut-offs with `--bins`."
         raise InputError("--grades", "must name a column", f"got {request.grades!r}", remedy=remedy)
-    if request.grades is not None and bins is not None:
+    if request.grades is not None and rule is not None:
         raise click.UsageError("Give --grades or --bins, not both.")
     rows = read_rows(request)
     data = rows.entry | {"grades": rows.request.grades}

@@ -119,10 +119,7 @@ def fit(
         names = ", ".join(model.name for model in rows.models)
         raise InputError("--prob", "must name one model to fit a map for", f"got {names}")
     fitted = _fit_map(unfitted, rows)
-    path = None if output == "-" else output
-    write(path, fitted.to_json())
-    if path is not None:
-        note(f"{type(fitted).__name__} fitted on {fitted.n_rows_:,} rows and written to {path}.")
+    _save(fitted, output)
     note(*_remarks(fitted))
 
 
@@ -159,6 +156,14 @@ def _fit_map(calibrator: Any, rows: "DataSet") -> Any:
     note(*filter(None, [rows.order.remark]))
     warning(*warned)
     return calibrator
+
+
+def _save(fitted: Any, output: str | None) -> None:
+    """Write a map to the output, and say so if that is a file."""
+    path = None if output == "-" else output
+    write(path, fitted.to_json())
+    if path is not None:
+        note(f"{type(fitted).__name__} fitted on {fitted.n_rows_:,} rows and written to {path}.")
 
 
 def _remarks(fitted: Any) -> list[str]:
@@ -206,11 +211,7 @@ def _fit_intervals(request: Request, parameters: tuple[str, ...], output: str | 
     warning(*warned)
     calibration.interval_names_ = (lower, upper)
     calibration.label_name_ = statements.outcome
-    path = None if output == "-" else output
-    write(path, calibration.to_json())
-    if path is not None:
-        n = calibration.n_rows_
-        note(f"IntervalCalibration fitted on {n:,} rows and written to {path}.")
+    _save(calibration, output)
     lower_change = f"{-calibration.lower_change_:+.6g}"
     upper_change = f"{calibration.upper_change_:+.6g}"
     unit = " half-widths" if calibration.change == "stretch" else ""

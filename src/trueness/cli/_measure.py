@@ -33,6 +33,7 @@ from trueness.sources._request import Group, Request
 if TYPE_CHECKING:
     from trueness.cli._measurements import Measurements
     from trueness.sources._data_set import DataSet
+    from trueness.typing import Kind
 
 _REFUSED = ("bins", "kinds", "tables", "stream", "intervals", "each", "judge")
 """Options of `measure` that do not change a panel; nor, with `by`, what is said with a judge."""
@@ -62,7 +63,21 @@ _BESIDE_INTERVALS = "is for intervals; leave it out, or leave --no-intervals out
 @click.option("--each", is_flag=True, help="For .tally files: also show each file separately.")
 @opt.stream
 @opt.output()
-def measure(request: Request, target: Target, **options: Any) -> None:
+def measure(
+    request: Request,
+    target: Target,
+    *,
+    seed: int,
+    kinds: "tuple[Kind, ...]",
+    bins: str | None,
+    tables: bool,
+    level: float,
+    intervals: bool,
+    panel: bool,
+    tripod: bool,
+    each: bool,
+    stream: bool | None,
+) -> None:
     """Measure the calibration of scores and print a table.
 
     FILE is CSV, TSV, JSON lines, Parquet, Arrow, npz or npy; '-' is standard input. The options
@@ -83,33 +98,30 @@ def measure(request: Request, target: Target, **options: Any) -> None:
     from trueness.cli._measurements import measure_all, measure_stream
     from trueness.cli._measures_table import results_output
 
-    level = options["level"]
     if request.judge is None:
         opt.check_only_demo("seed")
-    if not options["intervals"]:
-        if opt.is_typed("level") and not options["tables"]:
+    if not intervals:
+        if opt.is_typed("level") and not tables:
             raise click.UsageError(f"--level {_BESIDE_INTERVALS}")
         if request.cluster is not None:
             raise click.UsageError(f"--cluster {_BESIDE_INTERVALS}")
-    if options["each"]:
+    if each:
         raise click.UsageError(
             "--each is for .tally files; `trueness tally` makes one from each file of rows."
         )
-    if request.by and options["tables"]:
+    if request.by and tables:
         raise click.UsageError("--table is for all rows together; leave --by out.")
-    if options["panel"] or options["tripod"]:
-        return _panel(request, target, level=level, tripod=options["tripod"])
+    if panel or tripod:
+        return _panel(request, target, level=level, tripod=tripod)
     if request.judge is not None:
-        return _judged(request, target, level=level, seed=options["seed"])
-    kinds = tuple(kind for kind in dict.fromkeys(options["kinds"]) if kind != "multilabel")
-    several = "multilabel" in options["kinds"]
-    if several and kinds:
+        return _judged(request, target, level=level, seed=seed)
+    several = "multilabel" in kinds
+    views = tuple(kind for kind in dict.fromkeys(kinds) if kind != "multilabel")
+    if several and views:
         raise click.UsageError(
-            f"--kind multilabel does not go with --kind {kinds[0]}; leave one of them out."
+            f"--kind multilabel does not go with --kind {views[0]}; leave one of them out."
         )
-    rule = opt.bin_rule(options["bins"])
-    settings = Options(rule, level, kinds, options["tables"], options["intervals"])
-    stream = options["stream"]
+    settings = Options(opt.bin_rule(bins), level, views, tables, intervals)
     with open_data(replace(request, multilabel=several)) as data:
         if data.request.reads_pieces(stream, data.origin.size):
             results = [(Group(), measure_stream(data, settings, requested=stream is not None))]
@@ -185,7 +197,17 @@ def _judged(request: Request, target: Target, *, level: float, seed: int) -> Non
 @opt.intervals
 @opt.panel
 @opt.output()
-def measure_of_sums(files: tuple[str, ...], target: Target, **options: Any) -> None:
+def measure_of_sums(
+    files: tuple[str, ...],
+    target: Target,
+    *,
+    bins: str | None,
+    each: bool,
+    level: float,
+    intervals: bool,
+    panel: bool,
+    tripod: bool,
+) -> None:
     """Measure the rows that .tally files sum up, all together, and each group.
 
     \b
@@ -196,26 +218,24 @@ def measure_of_sums(files: tuple[str, ...], target: Target, **options: Any) -> N
     from trueness.cli._measurements import measure_sums
     from trueness.cli._measures_table import compare_files, files_output, results_output
 
-    rule = opt.bin_rule(options["bins"])  # before the files are read
-    if not options["intervals"] and not options["each"] and opt.is_typed("level"):
+    rule = opt.bin_rule(bins)  # before the files are read
+    if not intervals and not each and opt.is_typed("level"):
         raise click.UsageError(
             "--level is for intervals and --each; leave it out, or leave --no-intervals out."
         )
     sums, total = read_total(files, target.path)
-    if options["panel"] or options["tripod"]:
-        return _panel_of_sums(list(sums), total, options, target)
-    settings = Options(rule or own_bins(total), options["level"], intervals=options["intervals"])
+    if panel or tripod:
+        return _panel_of_sums(list(sums), total, target, level=level, tripod=tripod)
+    settings = Options(rule or own_bins(total), level, intervals=intervals)
     results = measure_sums(total, list(sums), settings)
-    if not options["each"]:
+    if not each:
         return target.deliver(results_output(results))
     return target.deliver(files_output(compare_files(sums, total, settings, results), results))
 
 
 def _panel_of_sums(
-    names: list[str], total: "tn.Accumulator", options: dict[str, Any], target: Target
+    names: list[str], total: "tn.Accumulator", target: Target, *, level: float, tripod: bool
 ) -> None:
-    level = options["level"]
-    tripod = options["tripod"]
     _check_panel(target, tripod=tripod)
     with reword_messages(wording()) as warned:
         panel = tn.panel(total.total, level=level, seed=0)

@@ -344,6 +344,11 @@ class Files(NamedTuple):
     rows: list[dict[str, Any]]
     measures: list[tuple[str, Results]]
 
+    @property
+    def of_page(self) -> dict[str, Any]:
+        """What a page says about files."""
+        return {"files": self.rows, "series": self.series}
+
 
 def compare_files(
     sums: Mapping[str, tn.Accumulator],

@@ -171,27 +171,12 @@ def _series(parts: "list[tuple[str, DataSet]]", settings: dict[str, Any]) -> dic
     """The lines and the tests of files or periods."""
     from trueness._assess.measured import Options
     from trueness.cli._measures_table import compare_files
-    from trueness.sources._stored_sums import add
+    from trueness.sources._stored_sums import add, sums_of_rows
 
-    sums = {name: _sums(rows) for name, rows in parts}
+    sums = {name: sums_of_rows(rows) for name, rows in parts}
     with printed_warnings():
         total = add(sums)
-    files = compare_files(sums, total, Options(settings["bins"], settings["level"]))
-    return {"files": files.rows, "series": files.series}
-
-
-def _sums(rows: "DataSet") -> "tn.Accumulator":
-    from trueness.sources._data_set import require_rows
-
-    if len(rows.models) != 1:
-        raise InputError("--prob", "must name one model for a series", f"got {len(rows.models)}")
-    rows = rows.complete()
-    require_rows(rows.source, len(rows))
-    options: dict[str, Any] = {**rows.options, "missing": "raise"}
-    weight = options.pop("sample_weight", None)
-    total = tn.Accumulator("distinct", kind="classwise", **options)
-    total.update(rows.y_true, rows.y_prob, sample_weight=weight)
-    return total
+    return compare_files(sums, total, Options(settings["bins"], settings["level"])).of_page
 
 
 @opt.command("report")
@@ -201,7 +186,16 @@ def _sums(rows: "DataSet") -> "tn.Accumulator":
 @_intervals
 @each
 @_page
-def report_of_sums(files: tuple[str, ...], target: Target, **options: Any) -> None:
+def report_of_sums(
+    files: tuple[str, ...],
+    target: Target,
+    *,
+    bins: str | None,
+    level: float,
+    intervals: bool,
+    each: bool,
+    title: str | None,
+) -> None:
     """Write a page about the rows that .tally files sum up.
 
     It names the sections that need the rows.
@@ -211,12 +205,11 @@ def report_of_sums(files: tuple[str, ...], target: Target, **options: Any) -> No
     from trueness.cli._measures_table import compare_files
     from trueness.results._page import Command, Provenance
 
-    rule = opt.bin_rule(options["bins"])  # before the files are read
+    rule = opt.bin_rule(bins)  # before the files are read
     sums, total = read_total(files, target.path)
     series: dict[str, Any] = {}
-    if options["each"]:
-        compared = compare_files(sums, total, Options(rule or own_bins(total), options["level"]))
-        series = {"files": compared.rows, "series": compared.series}
+    if each:
+        series = compare_files(sums, total, Options(rule or own_bins(total), level)).of_page
     label, scores = (total.about.get(key) for key in ("label", "prob"))
     command = None
     if isinstance(label, str) and isinstance(scores, str):
@@ -234,9 +227,9 @@ def report_of_sums(files: tuple[str, ...], target: Target, **options: Any) -> No
         bins=rule,
         origin=origin,
         notes=[f"{file_names(sums)}: labels {label!r}, scores {scores!r}."],
-        level=options["level"],
-        intervals=options["intervals"],
-        title=options["title"],
+        level=level,
+        intervals=intervals,
+        title=title,
         **series,
     )
     _write(report, target)
@@ -268,13 +261,14 @@ def report_of_rows(rows: "DataSet", settings: dict[str, Any]) -> "Report":
     if rows.statements is not None:
         return _report_of_statements(rows.complete(), settings)
     with about(rows) as warned, progress_bar("Writing the report") as bar:
+        from trueness._assess.page_confidences import accepted
         from trueness._report.readers import report_rows
 
         answers = getattr(rows.origin, "answers", None)
         options = {**settings, "origin": _provenance(rows)}
         if answers is not None:
             options["confidences"] = {
-                "origins": _accepted(answers),
+                "origins": accepted(answers),
                 "missing": answers.missing,
                 "notes": answers.notes,
             }
@@ -348,26 +342,3 @@ def _report_of_statements(rows: "DataSet", settings: dict[str, Any]) -> "Report"
     warning(*dropped_message(rows.dropped, len(rows) + rows.dropped))
     note(*warned)
     return result
-
-
-def _accepted(answers: "tn.results.Answers") -> list[dict[str, Any]]:
-    """Each source of confidences, with its risk-coverage and a certified threshold."""
-    lines = []
-    for line in answers.origins():
-        place = (
-            (answers.source == line["source"])
-            & (answers.model == line["model"])
-            & (answers.task == line["task"])
-        )
-        y = answers.label[place]
-        p = answers.confidence[place]
-        cluster = answers.cluster[place]
-        certified = tn.accept_threshold(y, p, cluster=cluster)
-        curve: Any = tn.risk_coverage(y, p, kind="correct", cluster=cluster)
-        acceptance = {
-            "aurc": curve.aurc.value,
-            "accept_from": certified.threshold,
-            "accepted": certified.coverage,
-        }
-        lines.append(line | acceptance)
-    return lines

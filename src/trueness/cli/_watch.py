@@ -17,11 +17,12 @@ from trueness._progress import progress_bar
 from trueness._text.numbers import count
 from trueness._text.strings import json_ready
 from trueness.cli._printing import note, reword_messages, warning, wording, write
-from trueness.cli._watch_events import kind_stated, read_statements, states_of
+from trueness.cli._reading import about, open_data, read
 from trueness.errors import InputError
-from trueness.sources._request import EVERY, STATEMENT_OPTIONS
+from trueness.sources._request import EVERY, STATEMENT_OPTIONS, Request
 
 if TYPE_CHECKING:
+    from trueness.sources._data_set import DataSet
     from trueness.sources._files import Unit
 
 _SETTINGS = ("alpha", "rate", "name")
@@ -138,7 +139,7 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
             raise InputError("", f"{state} was changed by another process", remedy=remedy)
         watch.save(state)
     whole = watch.watched[0]
-    has_slopes = not states_of(watch.about) or "horizon" in watch.about
+    has_slopes = Request.of_state(watch.about).stated_kind in (None, "horizon")
     is_first = before is None and not opt.is_typed("rate") and has_slopes
     if is_first and abs(whole.expected / whole.n - 0.5) > _FAR:
         rate = f"{whole.expected / whole.n:.2g}"
@@ -369,16 +370,20 @@ def _enter(watch: "tn.Watch", unit: "Unit", options: dict[str, Any]) -> tuple[st
             rows.append(name)
     largest_cluster = options["largest_cluster"]
     sums = None
-    if rows and states_of(columns):
+    kind = Request.of_state(columns).stated_kind
+    if rows and kind is not None:
         columns["by"] = columns["by"] or []
-        stated = read_statements(rows, columns)
-        if stated.events.kind == "horizon":
+        stated = _read_statements(Request.of_state(columns, rows))
+        with about(stated) as warned:
+            events = stated.y_true
+        warning(*warned)
+        if kind == "horizon":
             _require_no_time(columns)
             _require_no_sums(pieces)
-            update(stated.events, by=stated.columns or None, largest_cluster=largest_cluster)
+            update(events, by=stated.by or None, largest_cluster=largest_cluster)
             return watch.notes
-        largest_cluster *= stated.events.n // stated.events.n_input
-        sums = looks.of_events(stated.events, stated.columns, columns)
+        largest_cluster *= events.n // events.n_input
+        sums = looks.of_events(events, stated.by, columns)
     elif rows:
         for option in ("label", "prob"):
             if columns[option] is None:
@@ -390,9 +395,19 @@ def _enter(watch: "tn.Watch", unit: "Unit", options: dict[str, Any]) -> tuple[st
         pieces.append(sums)
     if not pieces:
         return ()
-    with sums_of_kind(watch, kind_stated(columns)):
+    with sums_of_kind(watch, kind or ""):
         update(looks.pooled(pieces), largest_cluster=largest_cluster)
     return watch.notes
+
+
+def _read_statements(request: Request) -> "DataSet":
+    """The intervals, quantiles or risks in some files."""
+    with open_data(request) as data:
+        rows = read(data).validate()
+    if len(rows.models) > 1:
+        option = "--lower" if request.horizon is None else "--prob"
+        raise InputError(option, "must be given once: each model needs a state of its own")
+    return rows
 
 
 def _require_no_time(columns: Mapping[str, Any]) -> None:

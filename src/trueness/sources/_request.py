@@ -1,7 +1,8 @@
 """What is to be read, as it was typed: files, columns, and what they mean."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from trueness.errors import InputError
 
@@ -105,6 +106,26 @@ class Request:
     followup: str | None = None
     event: str | None = None
     horizon: float | None = None
+
+    @classmethod
+    def of_state(cls, about: Mapping[str, Any], files: Sequence[str] = ()) -> "Request":
+        """The request of a watch, whose state keeps the columns and statements that were typed."""
+        time = about.get("time")
+        by = about.get("by") or ()
+        prob = about.get("prob")
+        stated: dict[str, Any] = {}
+        for name in STATEMENT_OPTIONS:
+            if name in about:
+                value = about[name]
+                stated[name] = tuple(value) if isinstance(value, list) else value
+        return cls(
+            files=tuple(files),
+            label=about.get("label"),
+            probs=() if prob is None else (prob,),
+            by=(time, *by) if time else tuple(by),
+            missing=about.get("missing", "raise"),
+            **stated,
+        )
 
     @property
     def named(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from trueness._tally.accumulator import Accumulator
 from trueness.errors import InputError, TruenessWarning, warn
+from trueness.sources._data_set import DataSet, require_rows
 from trueness.sources._files import expand_paths
 from trueness.sources._request import Group
 
@@ -52,6 +53,19 @@ def add(sums: Mapping[str, Accumulator]) -> Accumulator:
                     "counted twice.",
                     TruenessWarning,
                 )
+    return total
+
+
+def sums_of_rows(rows: DataSet) -> Accumulator:
+    """The sums of the complete rows of one model, with every distinct score."""
+    if len(rows.models) != 1:
+        raise InputError("--prob", "must name one model for a series", f"got {len(rows.models)}")
+    rows = rows.complete()
+    require_rows(rows.source, len(rows))
+    options: dict[str, Any] = {**rows.options, "missing": "raise"}
+    weight = options.pop("sample_weight", None)
+    total = Accumulator("distinct", kind="classwise", **options)
+    total.update(rows.y_true, rows.y_prob, sample_weight=weight)
     return total
 
 
