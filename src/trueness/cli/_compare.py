@@ -119,12 +119,6 @@ class _Compared(NamedTuple):
     estimates: "Mapping[str, tn.results.Estimate]"
     """The measure of each model with its limits, unless only the differences are needed."""
 
-    def limits_of(self, key: str, model: str) -> dict[str, float]:
-        """The limits of the measure of a model, for the columns `key`; none if not computed."""
-        if not self.estimates:
-            return {}
-        return with_limits(key, self.estimates[model])
-
 
 def _compared(
     part: "DataSet", settings: dict[str, Any], estimated: dict[str, Any] | None
@@ -173,7 +167,8 @@ def _output(rows: "DataSet", results: Sequence[_Compared]) -> Output:
             line = compared.group.entry() | pair.to_dict()
             for key, name in (("first_estimate", pair.first), ("second_estimate", pair.second)):
                 line[key] = compared.comparison.estimates[name]
-                line |= compared.limits_of(key, name)
+                if compared.estimates:
+                    line |= with_limits(key, compared.estimates[name])
             lines.append(line)
     number = "" if rows.request.by else f", {first.n:,} rows"
     bins = f", {rule_in_words(first.bins)}" if first.bins else ""

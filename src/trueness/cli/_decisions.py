@@ -479,10 +479,8 @@ def output_of(judged: Judged, criteria: Criteria) -> Output:
 
 
 def _group_of(judged: Judged, finding: "Finding") -> Group:
-    group = judged.groups.get((finding.group, finding.model))
-    if group is not None:
-        return group
-    return Group("group", finding.group)
+    known = judged.groups.get((finding.group, finding.model))
+    return known or Group("group", finding.group)
 
 
 def _finish(judged: Judged, target: Target, criteria: Criteria, receipt: str | None) -> None:

@@ -178,8 +178,7 @@ def _judged(request: Request, target: Target, *, level: float, seed: int) -> Non
     entries = []
     for name, powered in models.items():
         for estimate in (powered.event_rate, powered.observed_expected, powered.brier):
-            line = {key: getattr(estimate, key) for key in ("measure", "value", "low", "high")}
-            lines.append({"model": name, **line})
+            lines.append({"model": name, **estimate.to_dict()})
         title = f"{name}: gaps, with limits for all bins together"
         details.append((title, Table(bins, powered.rows())))
         notes.append(f"{name}: {powered.sentence}")

@@ -169,9 +169,7 @@ def _output(result: "Route", rows: "DataSet") -> Output:
     for name, route in routes:
         lines.append({"segment": name, "what": "threshold", "value": route.threshold})
         for key in _NUMBERS:
-            estimate = getattr(route, key)
-            limits = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
-            lines.append({"segment": name, "what": key, **limits})
+            lines.append({**getattr(route, key).to_dict(), "segment": name, "what": key})
     names = _columns(rows)
     named = ", ".join(f"{name} {names[name]!r}" for name in ("cheap", "confidence", "strong"))
     notes = [

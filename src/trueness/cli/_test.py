@@ -189,11 +189,6 @@ def _adjust(results: list[dict[str, Any]]) -> None:
             entry["adjusted_pvalue"] = value if len(entries) > 1 else None
 
 
-def _where(entry: dict[str, Any]) -> str:
-    """The model and the group of a result."""
-    return ", ".join(str(entry[key]) for key in ("model", "group") if key in entry)
-
-
 def _output(rows: "DataSet", results: Sequence[dict[str, Any]], *, top: bool) -> Output:
     named = any(entry["strongest"] for entry in results)
     groups = group_columns(rows.request.by)
@@ -211,7 +206,8 @@ def _output(rows: "DataSet", results: Sequence[dict[str, Any]], *, top: bool) ->
     for entries in grouped((entry["method"], entry) for entry in results).values():
         notes.append(_method_in_words(entries))
     for entry in results:
-        notes += [f"{_where(entry)}: {doubt}" for doubt in _doubts(entry)]
+        where = ", ".join(str(entry[key]) for key in ("model", "group") if key in entry)
+        notes += [f"{where}: {doubt}" for doubt in _doubts(entry)]
     if top:
         notes.append(
             "For several classes: the largest score as the probability that its class is right."
