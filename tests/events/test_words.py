@@ -93,7 +93,7 @@ def test_a_risk_is_named_with_its_horizon_and_the_censored_rows_are_counted():
     lost = found.statement.left_out["censored before the horizon"]
     assert "predictions of the risk within 5 are" in found.headline
     assert "too high on average" in found.headline
-    assert f"of 1,000 rows, {lost} censored before the horizon" in found.certainty
+    assert f"of 1,000 rows, {lost} were censored before the horizon" in found.certainty
 
 
 def test_a_single_stated_probability_is_no_reason_for_doubt(rows):

@@ -1,6 +1,7 @@
 """What is said about a verdict: every sentence once, for all forms of output."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from trueness._text.numbers import (
@@ -330,8 +331,17 @@ def _grounds(v: Judged) -> list[str]:
         names = (nouns(v).others, nouns(v).events)
         parts.append(power_in_words(v.power, rarer=names[v.mean_score <= 0.5]))
     if v.statement is not None and v.statement.censored:
-        parts.append(f"of {v.statement.n_input:,} rows, {v.statement.censored}")
+        parts.append(f"of {v.statement.n_input:,} rows, {_left_out(v.statement.left_out)}")
     return parts
+
+
+def _left_out(rows: Mapping[str, int]) -> str:
+    """How many rows do not count, and why: "522 were censored before the horizon"."""
+    clauses = []
+    for reason, n in rows.items():
+        verb = "was" if n == 1 else "were"
+        clauses.append(f"{n:,} {verb} {reason}")
+    return ", ".join(clauses)
 
 
 def _tested_rows(v: Judged) -> str:
