@@ -244,7 +244,7 @@ def test_a_map_by_the_column_of_a_segment_is_advised_with_its_gain():
     assert (found.kind, found.column, found.value) == ("recalibrate-segment", "region", "south")
     assert isinstance(found.calibrator, tn.SegmentCalibration)
     assert 0 < found.gain_low < found.gain < found.gain_high
-    assert "A map by region lowers the Brier score by" in found.reason
+    assert "On held-out rows a map by region lowers the Brier score by" in found.reason
     y, p, region = rows["y_true"], rows["y_prob"], rows["by"]["region"]
     half = np.arange(y.size) % 20 < 10
     fitted = found.calibrator.fit(p[half], y[half], by={"region": region[half]})
@@ -267,3 +267,15 @@ def test_a_segment_whose_map_shows_no_gain_may_be_left():
     found = tn.assess(**in_one_region()).advice
     assert found.phrase == "Recalibration of region = south is optional"
     assert found.gain_low < 0 < found.gain
+
+
+def test_a_map_for_all_rows_is_not_advised_where_one_segment_makes_them_wrong():
+    """So many rows of one region are off that a map for all rows gains; one by region gains more."""
+    region = np.where(np.arange(8_000) % 4 == 0, "south", "north")
+    y, p = drawn(8_000, wrong=lambda p: np.where(region == "south", odds_times(3)(p), p))
+    a = tn.assess(y, p, by={"region": region})
+    all_rows = a.remedies.most_promising
+    assert all_rows.gain_low > 0
+    assert (a.advice.kind, a.advice.value) == ("recalibrate-segment", "south")
+    assert a.advice.gain > all_rows.gain
+    assert "weighted" not in tn.report(a, progress=False).to_markdown()

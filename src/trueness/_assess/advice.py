@@ -4,7 +4,11 @@ import math
 from dataclasses import replace
 
 from trueness._assess.asked import Asked
-from trueness._assess.segment_map import map_by_column, maps_of_segment
+from trueness._assess.segment_map import (
+    differ_beyond_one_map,
+    map_by_column,
+    maps_of_segment,
+)
 from trueness._assess.statement import advice_on_statement
 from trueness._assess.where import (
     LONGEST,
@@ -13,8 +17,9 @@ from trueness._assess.where import (
     segment_name,
     worst_segment,
 )
+from trueness._input.segment_columns import SegmentColumn
 from trueness._text.numbers import number, percent
-from trueness._text.strings import capitalized, shorten
+from trueness._text.strings import shorten
 from trueness.errors import quietly
 from trueness.measure._slope import inside_cells
 from trueness.results import Estimate, PriorShift, Segments, Verdict
@@ -69,16 +74,39 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
     if verdict.code == "too-few-rows":
         return _to_collect(a, best if clear else None)
     helps_all_rows = verdict.rejected and clear
-    if segments is not None and not helps_all_rows:
-        segment = worst_segment(segments.rows())
-        if segment is not None and not is_as_all_rows(segment, verdict):
-            return _for_a_segment(a, segment)
+    segment = _segment_with_an_error_of_its_own(segments, verdict)
+    if segment is not None and (not helps_all_rows or _needs_its_own_map(a, segment)):
+        return _for_a_segment(a, segment)
     if fixes is None or best is None:
         return _without_remedies(a, fixes)
-    return _with_remedies(a, verdict, fixes, best, clear=clear)
+    return _with_remedies(a, verdict, fixes, best, clear=clear, one_error=segment is None)
 
 
 # ---- segments
+
+
+def _segment_with_an_error_of_its_own(
+    segments: Segments | None, verdict: Verdict
+) -> SegmentRow | None:
+    """The worst segment, unless its error is that of all rows."""
+    segment = None if segments is None else worst_segment(segments.rows())
+    if segment is None or is_as_all_rows(segment, verdict):
+        return None
+    return segment
+
+
+def _needs_its_own_map(a: Asked, segment: SegmentRow) -> bool:
+    """Whether a map by its column is shown to be better than one map for all rows."""
+    column = _column(a, segment)
+    if column is None or is_protected(column.name):
+        return False
+    return bool(quietly(differ_beyond_one_map, a, column))
+
+
+def _column(a: Asked, segment: SegmentRow) -> SegmentColumn | None:
+    """The rows by segment; None where only sums of the segments are known."""
+    name = str(segment["column"])
+    return next((column for column in a.rows.columns if column.name == name), None)
 
 
 def _for_a_segment(a: Asked, segment: SegmentRow) -> Advice:
@@ -100,18 +128,18 @@ def _for_a_segment(a: Asked, segment: SegmentRow) -> Advice:
             column=column,
             value=value,
         )
-    rows = next((rows for rows in a.rows.columns if rows.name == column), None)
+    rows = _column(a, segment)
     fixes = None if rows is None else quietly(map_by_column, a, rows)
     best = _clear_map(fixes)
-    where = "on held-out rows"
+    where = "held-out rows"
     if best is None and rows is not None:
         fixes = quietly(maps_of_segment, a, rows, value)
         best = _clear_map(fixes)
-        where = "on held-out rows of this segment"
+        where = "held-out rows of this segment"
     if fixes is not None and best is not None:
         reason = (
-            f"One map for all rows cannot fix a single segment. {capitalized(best.with_article)} "
-            f"{_gained(a, fixes, best)}, {where}."
+            f"One map for all rows cannot fix a single segment. On {where} {best.with_article} "
+            f"{_gained(a, fixes, best)}."
         )
         phrase = f"Recalibrate {name} separately"
         advice = _with_gain("recalibrate-segment", phrase, reason, fixes, best)
@@ -227,8 +255,18 @@ def _about_the_worst(a: Asked, verdict: Verdict) -> Advice:
 
 
 def _with_remedies(
-    a: Asked, verdict: Verdict, fixes: Remedies, best: Remedy, *, clear: bool
+    a: Asked,
+    verdict: Verdict,
+    fixes: Remedies,
+    best: Remedy,
+    *,
+    clear: bool,
+    one_error: bool,
 ) -> Advice:
+    """A map for all rows, or none.
+
+    Without `one_error` a segment is off by itself, so that one factor is not the cause.
+    """
     tally = a.view("confidence").tally
     certain = None if tally is None else inside_cells(tally.parts[0])
     if certain is not None and certain.wrong and not best.gain_low > 0:
@@ -242,7 +280,7 @@ def _with_remedies(
         reason = "All outcomes are equal: they cannot show what a map gains."
         return Advice("collect", "Collect rows with the other outcome", reason)
     if clear:
-        return _recalibration(a, fixes, best)
+        return _recalibration(a, fixes, best, one_error=one_error)
     if verdict.code == "nearly-calibrated":
         reason = "An error is shown, but recalibration would gain next to nothing."
         return Advice("leave", "Leave the scores as they are", reason)
@@ -252,13 +290,13 @@ def _with_remedies(
     return _option(a, fixes, best)
 
 
-def _recalibration(a: Asked, fixes: Remedies, best: Remedy) -> Advice:
+def _recalibration(a: Asked, fixes: Remedies, best: Remedy, *, one_error: bool) -> Advice:
     size = best.size_of_gain(fixes.before)
     reason = f"{size[0].upper()}{size[1:]}: on held-out rows it {_gained(a, fixes, best)}."
     reason = f"{reason}{_own_rows_question(a)}"
     advice = _with_gain("recalibrate", f"Recalibrate with {best.with_article}", reason, fixes, best)
     shift: PriorShift | None = quietly(a.ask, "prior_shift")
-    if shift is None or best.name != PRIOR_CORRECTION:
+    if shift is None or best.name != PRIOR_CORRECTION or not one_error:
         return advice
     reason = f"It looks like {shift.factor}: a {best.name} undoes it. {reason}"
     corrected = _prior_correction(shift, reason)

@@ -45,6 +45,25 @@ def map_by_column(a: Asked, column: SegmentColumn) -> Remedies | None:
     return remedies_of(a, f"a map by {column.name}", SegmentCalibration(), deals)
 
 
+def differ_beyond_one_map(a: Asked, column: SegmentColumn) -> bool:
+    """Whether a map by the column is shown to be better than one map for all rows.
+
+    False where no map by it can be fitted.
+    """
+    evidence = a.view("confidence")
+    if evidence.events is not None or column.edges or not is_splittable(evidence):
+        return False
+    from trueness.recalibrate import SegmentCalibration  # loads scikit-learn
+
+    rows = evidence.matrix
+    by = {column.name: np.array(column.values, dtype=object)[column.code]}
+    try:
+        fitted = SegmentCalibration().fit(rows.p, rows.y, rows.w, by=by, cluster=evidence.cluster)
+    except InputError:
+        return False
+    return fitted.gain_low_ > 0
+
+
 def maps_of_segment(a: Asked, column: SegmentColumn, value: str) -> Remedies | None:
     """The maps that all rows are offered, tried on the rows of one segment alone.
 

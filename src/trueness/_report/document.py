@@ -372,6 +372,9 @@ def prior_shift_sentence(model: Model) -> str:
     shift = model.summary.prior_shift
     if shift is None or not shift.suspected or model.advice.kind in _OF_A_SEGMENT:
         return ""
+    segments = () if model.segments is None else model.segments.rows
+    if any(row["flagged"] and row["differs"] for row in segments):
+        return ""
     limits = span(shift.slope_low, shift.slope_high, partial(number, decimals=2))
     slope = f"{number(shift.slope, 2)} ({limits})"
     if not shift.shown:
