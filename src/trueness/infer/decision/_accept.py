@@ -436,7 +436,7 @@ def _together(rows: _Answers, unit: Ints) -> _Answers:
             refuse_bad(
                 "cluster", "must be the same in all rows of a unit", torn, "rows differ, the first"
             )
-        codes = np.unique(codes, return_inverse=True)[1].reshape(-1)
+        codes = np.unique(codes, return_inverse=True)[1]
     return _Answers(right, confidence, judge, codes, "answer")
 
 

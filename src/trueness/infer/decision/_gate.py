@@ -379,8 +379,9 @@ def _refute(
 ) -> Finding:
     """Pass unless the bound is shown to be exceeded (``docs/methods/verdict-and-gate.md``).
 
-    `joint` is the level at which one quantity among all is shown to exceed its bound. Labels agree
-    with the scores too well if their lower tail is at most `tail`.
+    `level` is that of the gate, `joint` the level at which one quantity among all is shown to
+    exceed its bound. Without limits, and where the rows could hardly have shown a gross error, the
+    outcome is unknown. Labels agree with the scores too well if their lower tail is at most `tail`.
     """
     limits = _limits(evidence, bound, joint, False, seed)
     if limits is None or math.isnan(limits.low + limits.high):

@@ -108,7 +108,7 @@ class GapRows(NamedTuple):
         """Some of the rows."""
         cluster = None if self.cluster is None else self.cluster[rows]
         if cluster is not None:
-            cluster = np.unique(cluster, return_inverse=True)[1].reshape(-1)
+            cluster = np.unique(cluster, return_inverse=True)[1]
         return GapRows(self.y[rows], self.p[rows], self.w[rows], cluster, self.by_residuals)
 
     @property

@@ -182,7 +182,10 @@ def risk_coverage(
 
 
 def _of_models(models: Mapping[str, Evidence], level: float, is_confidence: bool) -> RiskCoverage:
-    """The curves of models that scored the same rows, and the differences of their areas."""
+    """The curves of models that scored the same rows, by name, and the differences of their areas.
+
+    A difference has the limits of paired rows: value, lower and upper limit.
+    """
     curves = {name: _Curve.of(evidence, is_confidence) for name, evidence in models.items()}
     effects = {name: curve.of_rows(models[name], is_confidence) for name, curve in curves.items()}
     differences = {}

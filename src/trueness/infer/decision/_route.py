@@ -176,7 +176,7 @@ class _PairedRows:
         """Some of the rows, in the same order."""
         codes = self.cluster
         if codes is not None:
-            codes = np.unique(codes[place], return_inverse=True)[1].reshape(-1)
+            codes = np.unique(codes[place], return_inverse=True)[1]
         return _PairedRows(
             confidence=self.confidence[place],
             cheap=self.cheap[place],

@@ -223,7 +223,7 @@ class DefaultParts(NamedTuple):
 
     @classmethod
     def of_cells(cls, cells: Cells) -> "DefaultParts":
-        """For independent rows."""
+        """The parts for independent rows, from their cells."""
         n = int(cells.totals.weight)
         rules = _partitions(cells, n)
         coarse, scores = _independent_part(cells, rules.coarse)
@@ -241,7 +241,7 @@ class DefaultParts(NamedTuple):
 
     @classmethod
     def of_clusters(cls, rows: ClusteredRows) -> "tuple[DefaultParts, BinnedResiduals]":
-        """For rows in clusters or with importance weights; and the residuals in coarse cells."""
+        """The parts for rows in clusters or with importance weights, and residuals in coarse cells."""
         cells = rows.cells
         rules = _partitions(cells, rows.n)
         coarse = residuals_in(rows, rules.coarse)

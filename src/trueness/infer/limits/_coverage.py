@@ -56,7 +56,10 @@ class _Share(NamedTuple):
 
 
 def coverage_of(evidence: Evidence, level: float) -> Coverage | None:
-    """The coverage of intervals or quantiles; None for other events."""
+    """How often outcomes lie inside intervals, or at most at quantiles, with limits.
+
+    The limits of all levels of quantiles hold together at `level`. None for other events.
+    """
     events = evidence.events
     if events is None or evidence.rows is None or not are_ranges(events):
         return None
@@ -94,7 +97,11 @@ def coverage_of(evidence: Evidence, level: float) -> Coverage | None:
 
 
 def level_histogram_of(evidence: Evidence, level: float) -> LevelHistogram:
-    """In which gaps between their quantiles outcomes fall."""
+    """How often outcomes fall between neighbouring quantiles, divided by how often they should.
+
+    The limits are those of the count of each gap, together at `level`, if the stated levels are
+    right; rows in clusters have none. Events that are not quantiles are refused.
+    """
     events = evidence.events
     if events is None or events.kind != "quantiles" or evidence.rows is None:
         remedy = "`tn.events.quantiles` makes them."

@@ -411,9 +411,10 @@ def gaps_of(function: str, options: Options) -> Gaps | None:
 
 
 def gap_limits(function: str, question: Asked) -> Limits:
-    """Two one-sided limits of the l1 error, and those of `ece_interval` for the l2 error.
+    """Limits of a measure of gaps, called `function`, from the measure's options.
 
-    There are no limits for other norms.
+    The l1 error has two one-sided limits, the l2 error those of `ece_interval`. Other norms, and
+    bins that depend on the labels, have a note instead of limits.
     """
     gaps = gaps_of(function, question.options)
     if gaps is None or not gaps.blind or (gaps.norm, gaps.power) not in ((1, 1), (2, 1), (1, 2)):
@@ -430,9 +431,10 @@ def gap_limits(function: str, question: Asked) -> Limits:
 
 
 def largest_gap(question: Asked) -> Limits:
-    """No limits of the largest gap.
+    """A note instead of limits: to which rows the largest gap belongs.
 
-    A note says to which rows it belongs, unless there is one in every class.
+    Where the value is a mean over classes there is one in every class, and the note says only why
+    there are no limits.
     """
     data = question.evidence
     bins = question.options.get("bins", 10)
@@ -493,9 +495,18 @@ def squared_limits(question: Asked, *, squared: bool) -> Limits:
 
 
 def _l2_limits(
-    question: Asked, bins: Any, *, squared: bool, k: Any = None, smoothness: Any = None
+    question: Asked,
+    bins: BinsLike | None,
+    *,
+    squared: bool,
+    k: int | None = None,
+    smoothness: float | None = None,
 ) -> Limits:
-    """The score set of `ece_interval`; with zero, its hull."""
+    """Limits of the l2 error, or with `squared` of its square, from the set of `ece_interval`.
+
+    They are the ends of the set or, if it is an interval and zero, of the interval from zero on. A
+    mean over classes, and sums whose weights are fractions, have a note instead.
+    """
     data = question.evidence
     if k in (None, 1) and data.one is None:
         return Limits(note=SEVERAL)

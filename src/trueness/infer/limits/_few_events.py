@@ -101,7 +101,7 @@ class JudgeLaw:
         # In units of their own, so that the unit of the judge does not matter.
         self.values = (values - values.mean()) / max(float(np.ptp(values)), _TINY)
         """The judge's number for each class, ascending."""
-        self.code = code.reshape(-1)
+        self.code = code
         """The class of each row."""
         self.exceeds = self._exceeds(rows.p)
         """P(class > c | score), of shape (classes − 1, rows)."""

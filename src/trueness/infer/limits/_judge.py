@@ -361,7 +361,7 @@ def _bias(rows: _Rows, margin: float | None, level: float) -> tuple[Estimate, fl
             float(noninferiority(human_only, judge_only, n, margin)),
         )
     if rows.cluster is not None and np.unique(rows.cluster).size > 1:
-        codes = np.unique(rows.cluster, return_inverse=True)[1].reshape(-1)
+        codes = np.unique(rows.cluster, return_inverse=True)[1]
         above = clustered_difference(signs, codes, margin or 0.0, level)
         below = clustered_difference(-signs, codes, margin or 0.0, level)
         low = min(low, above.low)
@@ -437,7 +437,7 @@ def _share_limits(agree: Floats, cluster: Ints | None, level: float) -> Limits:
     """
     codes = None
     if cluster is not None:
-        codes = np.unique(cluster, return_inverse=True)[1].reshape(-1)
+        codes = np.unique(cluster, return_inverse=True)[1]
     below = mean_row_limits(1 - agree, 1.0, level, cluster=codes)
     above = mean_row_limits(agree, 1.0, level, cluster=codes)
     return Limits(max(1 - below.high, 0.0), min(above.high, 1.0), below.method)

@@ -157,7 +157,11 @@ def _loss_table(sums: Cells | Bins, pair: _Pair, cluster_rows: ClusteredRows | N
 
 
 def loss_limits(loss: Loss, question: Asked) -> Limits:
-    """The mean of a loss over rows: t, corrected for skewness."""
+    """Limits of the mean of a loss over rows: Student's t, corrected for skewness.
+
+    They come from sums of one score per row, from rows of a matrix, or from class-wise sums. An
+    infinite loss, and sums that do not keep the scores of a row together, have a note instead.
+    """
     data = question.evidence
     value = question.value
     level = question.level
@@ -290,10 +294,11 @@ def _class_losses(sample: Sample, loss: Loss) -> tuple[Floats, float]:
 
 
 def scaled_brier_limits(question: Asked) -> Limits:
-    r"""The scaled Brier score, :math:`1 - B / (r (1 - r))` with event rate r.
+    r"""Limits of the scaled Brier score, :math:`1 - B / (r (1 - r))` with event rate r.
 
-    The hull of the delta method for the ratio and for its logarithm, with Student's t whose degrees
-    of freedom are at most the number of rows of the rarer class.
+    They are the wider of those by the delta method for the ratio and for its logarithm, with
+    Student's t whose degrees of freedom are at most the number of rows of the rarer class. With a
+    single class there is a note instead.
     """
     sums = question.evidence.one
     if sums is None:
@@ -352,7 +357,11 @@ def rate_limits(
 
 
 def uncertainty_limits(question: Asked) -> Limits:
-    """The Brier score r(1 − r) of the event rate r, or its log score, by the limits of the rate."""
+    """Limits of the score of the event rate r itself: r(1 − r) (Brier), or its entropy (log).
+
+    They are the smallest and the largest score between the limits of the rate. The value of several
+    classes has a note instead.
+    """
     sums = question.evidence.one
     score = question.options.get("score", "brier")
     if sums is None:

@@ -63,7 +63,11 @@ def detection_power(
 ) -> DetectionPower:
     """Power of the omnibus test at level `alpha`, for the `effective` number of independent rows.
 
-    Student's t of few clusters costs rows; with very few, random signs cannot reject at all.
+    The record holds the power against shifts and against an error of a tolerance, the rows needed
+    if either is too small, and what is noticed with probability 0.9. `clusters` is the number of
+    clusters if there are any: Student's t of few costs rows, and with very few random signs cannot
+    reject, so that the power is 0. Of scores that are all 0 or 1 the power is that to see one wrong
+    label.
     """
     n = float(cells.weight.sum())
     rows = n if cells.whole else float(cells.count.sum())

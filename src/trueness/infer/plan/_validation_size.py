@@ -350,7 +350,11 @@ class _Plan(NamedTuple):
     def equivalence(
         self, criterion: Accepted, margin: float, seed: int, step: Callable[[], None]
     ) -> _Criterion:
-        """Rows with which the equivalence test accepts calibrated scores."""
+        """Rows with which the equivalence test accepts calibrated scores within `margin`.
+
+        `step` is called after each number of rows that is tried. If there are too many rows, the
+        size is None.
+        """
         law = self.known_law(f"accept_{criterion}")
         title = {"l2": "typical error", "ece": "ECE", "band": "monotone band"}[criterion]
         size = acceptance_size(law, criterion, margin, self.level, self.power, seed, step)
@@ -358,7 +362,11 @@ class _Plan(NamedTuple):
         return _Criterion(title, target, None if size is None else _two_digits(size))
 
     def result(self, criteria: list[_Criterion], *, explain: bool) -> ValidationSize:
-        """The record of all criteria."""
+        """The record of all criteria, with notes.
+
+        `n` is the largest of their sizes; None if one of them takes too many rows. With `explain` a
+        note says what a prevalence alone leaves out.
+        """
         sizes = tuple(criterion.size for criterion in criteria)
         notes = []
         if self.law is None and explain:
