@@ -241,7 +241,7 @@ class DefaultParts(NamedTuple):
 
     @classmethod
     def of_clusters(cls, rows: ClusteredRows) -> "tuple[DefaultParts, BinnedResiduals]":
-        """The parts for rows in clusters or with importance weights, and residuals in coarse cells."""
+        """The parts for rows in clusters or with importance weights, and their coarse residuals."""
         cells = rows.cells
         rules = _partitions(cells, rows.n)
         coarse = residuals_in(rows, rules.coarse)
