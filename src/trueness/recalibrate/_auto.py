@@ -293,13 +293,14 @@ class AutoCalibration(LogitMap):
 
     def _vector_formula(self) -> formulas.LogOdds:
         """The weighted mean of the identity, the fitted shapes and isotonic regression."""
-        assert self.reach_ is not None and self.knots_ is not None and self.points_ is not None
         curves = [formulas.line(0, 1)]
-        shapes = fits.vector_shapes(self.reach_, self.knots_).values()
+        shapes: Any = fits.vector_shapes(
+            self.reach_,  # type: ignore[arg-type]  # a map of a vector has both
+            self.knots_,  # type: ignore[arg-type]
+        ).values()
         for shape, theta in zip(shapes, self.curves_, strict=True):
             curves.append(shape.curve(theta))
-        x, y = self.points_
-        curves.append(formulas.joined(x, y))
+        curves.append(formulas.joined(*self.points_))  # type: ignore[misc]  # two rows
         return self._log_odds(formulas.weighted_curve(zip(self.weights_, curves, strict=True)))
 
     @property
