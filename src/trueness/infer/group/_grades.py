@@ -352,7 +352,13 @@ def _checked_lights(lights: Any) -> tuple[float, float]:
     return amber, red
 
 
-def _by_score(y_true: Any, y_prob: Any, bins: Any, period: Any, rows: RowOptions) -> _Graded:
+def _by_score(
+    y_true: ArrayLike,
+    y_prob: ArrayLike | None,
+    bins: Mapping[str, float] | BinsLike | None,
+    period: ArrayLike | None,
+    rows: RowOptions,
+) -> _Graded:
     """The rows by intervals of their score, from rows or sums.
 
     `bins` are the named cut-offs, edges or rule; None for one grade per distinct score. `period` is
@@ -410,7 +416,9 @@ def _interval_names(edges: list[float]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _periods(evidence: Evidence, y_true: Any, period: Any) -> SegmentColumn | None:
+def _periods(
+    evidence: Evidence, y_true: ArrayLike, period: ArrayLike | None
+) -> SegmentColumn | None:
     """The period of each row; None if there are none.
 
     `y_true` is only named in messages. Refused are sums, several columns, and too many periods.
@@ -453,7 +461,9 @@ def _check_number(grades: int) -> None:
         raise InputError("bins", f"must be at most {MOST_GRADES:,} grades", f"got {grades:,}")
 
 
-def _names_and_rule(bins: Any) -> tuple[tuple[str, ...], BinRule | None]:
+def _names_and_rule(
+    bins: Mapping[str, float] | BinsLike | None,
+) -> tuple[tuple[str, ...], BinRule | None]:
     """The names of the grades and their cut-offs; no names if the caller gives none.
 
     No rule either for None. Named cut-offs must ascend from above 0 to at most 1.
@@ -502,7 +512,13 @@ def _distinct(cells: Cells) -> tuple[tuple[str, ...], BinRule]:
     return names, Distinct()
 
 
-def _by_column(y_true: Any, y_prob: Any, grades: Any, period: Any, rows: RowOptions) -> _Graded:
+def _by_column(
+    y_true: ArrayLike,
+    y_prob: ArrayLike | None,
+    grades: ArrayLike,
+    period: ArrayLike | None,
+    rows: RowOptions,
+) -> _Graded:
     """The rows by the values of the column `grades`.
 
     Grades without an order of their own are sorted by their mean score. Rows of weight 0 are left

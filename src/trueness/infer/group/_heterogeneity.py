@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc, chdtri
@@ -223,7 +223,7 @@ def _root(f: Callable[[float], float], low: float, high: float) -> float:
     return bracketed_root(f, low, high, xtol=1e-14 * high, rtol=1e-13)
 
 
-def _read(values: Any, name: str) -> Floats:
+def _read(values: ArrayLike, name: str) -> Floats:
     """The numbers of an argument called `name`: one finite number per centre, none beyond 1e20.
 
     Anything else is refused.

@@ -1,7 +1,5 @@
 """Population stability index of two samples of scores, with what chance alone would show."""
 
-from typing import Any
-
 import numpy as np
 
 from trueness._input.arguments import Seed, whole_seed
@@ -134,7 +132,7 @@ def psi(
     )
 
 
-def _cells_of(scores: Any, name: str) -> Cells:
+def _cells_of(scores: ArrayLike | Tally | Sketch, name: str) -> Cells:
     """The rows per distinct score of one sample, from its scores or sums.
 
     `name` is that of the argument, for messages. Sums that do not keep every score, and several or

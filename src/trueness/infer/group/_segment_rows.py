@@ -23,7 +23,7 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.infer.null._redrawn_labels import moved_scores
 from trueness.infer.plan._power import log_odds_of
-from trueness.typing import Bools, Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Bools, Floats, Ints, RowOptions
 
 
 class CentredLogOdds(NamedTuple):
@@ -290,7 +290,7 @@ def _values_by_content(column: SegmentColumn, labels: NDArray[np.uint64]) -> Seg
     return column._replace(code=rank[column.code], values=values, is_text=())
 
 
-def event_rows(y_true: Any, y_prob: Any, rows: RowOptions) -> Evidence:
+def event_rows(y_true: ArrayLike, y_prob: ArrayLike | None, rows: RowOptions) -> Evidence:
     """Rows or sums of the probability of one event; several classes are refused."""
     evidence = read_rows(y_true, y_prob, rows)
     if not evidence.is_binary:

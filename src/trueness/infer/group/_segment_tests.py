@@ -407,7 +407,7 @@ class _LabelStatistics:
         return np.where(is_rough, np.minimum(tail + _ABSOLUTE_ERROR, bound), tail)
 
 
-def common_part(entries: SegmentRows, weights: Any, variance: Floats) -> CommonPart:
+def common_part(entries: SegmentRows, weights: sparse.csr_array, variance: Floats) -> CommonPart:
     """What a shift and a slope of all rows explain of each statistic, and the variance of the rest.
 
     A statistic is a weighted sum of the residuals of the entries: `weights` has shape (statistics,

@@ -201,7 +201,7 @@ def _at_means(sums: AnySums) -> Tally:
     return Tally(sums.kind, tuple(part.at_means() for part in sums.parts), sums.classes)
 
 
-def _by_day(y_true: Any, y_prob: Any, by: Any) -> dict[str, Tally]:
+def _by_day(y_true: ArrayLike, y_prob: ArrayLike | None, by: ArrayLike | None) -> dict[str, Tally]:
     """The tally of the rows of each day, by the name of the day.
 
     `by` is one column with the day of each row; days that are all numbers are in their order.

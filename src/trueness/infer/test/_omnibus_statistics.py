@@ -362,7 +362,7 @@ def _pooled(cells: Cells, first: Ints) -> tuple[Entries, Ints]:
     return Entries(pooled.z[:, 0], pooled.count, ones, pooled.hits[:, 0]), pooled.first
 
 
-def run_matrix(start: Ints, size: int) -> Any:
+def run_matrix(start: Ints, size: int) -> sparse.csr_array:
     """The sparse matrix that sums `size` rows over runs of them, which begin at `start`."""
     return sparse.csr_array(
         (np.ones(size), np.arange(size), np.append(start, size)), shape=(start.size, size)
