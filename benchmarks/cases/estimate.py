@@ -15,8 +15,6 @@ from scipy.special import betaincinv, expit, logit, ndtr
 
 import trueness as tn
 from trueness._numerics.logistic import recalibration_line, recalibration_shift
-from trueness._tally.evidence import Evidence
-from trueness.infer._estimate import estimates_of
 
 LAWS = ("uniform", "rare", "confident", "tied")
 TIES = np.array([0.05, 0.2, 0.5, 0.8, 0.95])
@@ -135,15 +133,16 @@ def coverage(
     """The share of data sets whose interval contains the truth; data sets without an interval are left out."""
     truth = truths(scenario.law, scenario.error)
     held: dict[str, list[bool]] = {name: [] for name in names}
-    for _ in range(runs):
+    for run in range(runs):
         y, p, cluster = draw(scenario, rng)
         # Of rows, O/E is about these scores.
         truth["observed_expected"] = float(probability(scenario.error, p).sum() / p.sum())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", tn.TruenessWarning)
-            found = estimates_of(
-                names, Evidence.of(y, p, {}, cluster=cluster), rng=rng, floor=False
-            )
+            found = {
+                name: tn.estimate(name, y, p, cluster=cluster, seed=run, floor=False)
+                for name in names
+            }
         for name, one in found.items():
             if one.bounded:
                 slack = 1e-12 * (1 + abs(truth[name]))

@@ -183,7 +183,9 @@ def powers(alternative: Alternative, n: int, runs: int, seed: int) -> dict[str, 
         cells = tn.tally(np.arange(n) % 2, scores).parts[0]
         truth = np.clip(alternative.truth(cells.score, size), 0, 1)
         found["omnibus"].append(
-            power_function(cells, ALPHA, null_draws=NULL, rng=rng)(truth, draws)
+            power_function(cells, ALPHA, null_draws=NULL, seed=int(rng.integers(2**31)))(
+                truth, draws
+            )
         )
         shape = (cells.size, NULL), (cells.size, draws)
         null = rng.binomial(cells.weight[:, None], cells.score[:, None], shape[0])

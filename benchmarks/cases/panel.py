@@ -16,8 +16,6 @@ from processes import child, peak_beyond
 from timing import Pace, race_or_fail, ratio, seconds, times
 
 import trueness as tn
-from trueness._tally.evidence import Evidence
-from trueness.infer._estimate import estimates_of
 
 RATIO_BAR, MEMORY_BAR = 600.0, 200e6
 SUM = "p.sum() + y.sum()"
@@ -37,6 +35,12 @@ PARTS = {
     "ICI, E50, E90, Emax with floors": ("ici", "e50", "e90", "emax"),
     "ECE with floor": ("ece",),
 }
+
+
+def estimates(tally: tn.Tally, names: tuple[str, ...]) -> list[tn.results.Estimate]:
+    """Measures of one tally, which share what they need."""
+    assessed = tn.assess(tally)
+    return [assessed.estimate(name) for name in names]
 
 
 def rows(law: str, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -96,11 +100,7 @@ def _parts(page: Page, n: int) -> None:
         SUM: lambda: p.sum() + y.sum(),
         "tally": lambda: tn.tally(y, p),
     }
-    rng = np.random.default_rng(0)
-    calls |= {
-        what: lambda names=names: estimates_of(names, Evidence.of_sums(fresh()), rng=rng)
-        for what, names in PARTS.items()
-    }
+    calls |= {what: lambda names=names: estimates(fresh(), names) for what, names in PARTS.items()}
     for test in ("spiegelhalter", "cox"):
         calls[f"{test.title()}'s test"] = lambda test=test: tn.calibration_test(
             fresh(), method=test
