@@ -16,8 +16,8 @@ from trueness.errors import InputError, dropped_rows
 from trueness.sources._request import LOG_FIELDS, Request
 
 if TYPE_CHECKING:
+    from trueness.sources._answers_table import AnswersTable
     from trueness.sources._data_set import DataSet
-    from trueness.sources._eval_log import AnswersTable
     from trueness.sources._names import Names
     from trueness.sources._table import Table
 
@@ -112,8 +112,8 @@ def open_data(request: Request, *, compared: bool = False) -> Iterator[DataSet]:
 
     Models to be `compared` are side by side.
     """
+    from trueness.sources._answers_table import AnswersTable
     from trueness.sources._choose import choose
-    from trueness.sources._eval_log import AnswersTable
 
     with open_source(request) as source:
         if not request.files:
