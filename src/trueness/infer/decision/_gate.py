@@ -297,7 +297,10 @@ def _named(names: Names) -> Iterator[None]:
 def _groups(
     models: Mapping[str, Evidence], by: Any, y_true: Any
 ) -> Iterator[tuple[Names, Evidence]]:
-    """Every model in every group that has rows."""
+    """Every model in every group that has rows, with the names of both.
+
+    `by` holds the columns of the groups. Without it each model is one group, whose name is empty.
+    """
     if by is None:
         for name, evidence in models.items():
             yield ("", name), evidence

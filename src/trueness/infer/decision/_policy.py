@@ -88,6 +88,7 @@ class Policy:
 
     @classmethod
     def _checked(cls, table: Mapping[str, Any]) -> Self:
+        """The policy of a table; unknown keys and values, and no bound at all, are refused."""
         keys = [entry.name for entry in fields(cls)]
         for key in table:
             if key not in keys:
@@ -100,7 +101,7 @@ class Policy:
         return policy
 
     def _check_pairs(self) -> None:
-        """Refuse a bound without its columns, and columns without a bound."""
+        """Refuse a bound without its columns, columns without a bound, and no bound at all."""
         for columns, bound in (("by", "segment_gap"), ("columns", "slice_gap")):
             has_columns = bool(getattr(self, columns))
             has_bound = getattr(self, bound) is not None

@@ -347,7 +347,10 @@ def unknown_finding(
     n: int,
     level: float,
 ) -> Finding:
-    """The finding of a quantity that is not estimated, or not yet."""
+    """The finding of a quantity that is not estimated, or not yet: its numbers are nan.
+
+    `n` is the number of rows, `bound` how far the quantity may go.
+    """
     return Finding(
         group=group,
         model=model,

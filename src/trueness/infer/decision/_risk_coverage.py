@@ -278,7 +278,11 @@ class _Groups(NamedTuple):
 
     @classmethod
     def of(cls, evidence: Evidence, is_confidence: bool) -> "_Groups":
-        """Groups of the distinct scores; `is_confidence` is that of :func:`risk_of`."""
+        """The distinct confidences of the rows, with their numbers of rows and errors.
+
+        Unless scores are confidences, the answer of a binary row is its more probable label, so
+        that scores on both sides of one half may have the same confidence.
+        """
         (cells,) = evidence.tally_in(what="A curve of risk and coverage").parts
         present = cells.weight > 0
         score, n, events = (
@@ -357,7 +361,10 @@ class _Curve(NamedTuple):
         )
 
     def of_rows(self, evidence: Evidence, is_confidence: bool) -> Floats:
-        """What each row of the evidence adds to the area, less the mean."""
+        """What each row of the evidence adds to the area, less the mean.
+
+        Unless scores are confidences, the answer of a binary row is its more probable label.
+        """
         sample = evidence.expanded.sample
         y = np.asarray(sample.y, np.float64)
         p = np.asarray(sample.p, np.float64)
@@ -474,7 +481,10 @@ class _JudgedRows(NamedTuple):
 
     @classmethod
     def of(cls, human: Floats, p: Floats, judge: Floats, is_confidence: bool) -> "_JudgedRows":
-        """From labels and scores; `is_confidence` is that of :func:`risk_of`."""
+        """From the labels of humans, nan where there is none, scores `p` and the judge's labels.
+
+        Unless scores are confidences, the answer of a row is its more probable label.
+        """
         likely = np.ones(p.size, bool) if is_confidence else p >= 0.5
         confidence = np.where(likely, p, 1 - p)
         order = np.argsort(-confidence, kind="stable")

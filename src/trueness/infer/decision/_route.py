@@ -215,7 +215,7 @@ class _Mix(NamedTuple):
 
 
 def _checked_cost(cost: Any) -> tuple[float, float]:
-    """Two costs, the cheap one below the strong one."""
+    """Two costs, that of the cheap model below that of the strong one; others are refused."""
     demand = "must be two numbers, that of the cheap model from 0 to below that of the strong one"
     if not isinstance(cost, Sequence | np.ndarray) or isinstance(cost, str) or len(cost) != 2:
         raise InputError("cost", demand, f"got {cost!r}")
@@ -276,7 +276,11 @@ def _read(
 def _with_segments(
     whole: Route, rows: _PairedRows, terms: _Terms, by: Any, cheap_correct: ArrayLike
 ) -> Route:
-    """The route, and that of each segment at a level at which all promises hold together."""
+    """The route of all rows with that of each segment, whose promises hold together.
+
+    `by` holds the columns of the segments, one value for each row entered; `cheap_correct` says how
+    many these are.
+    """
     kept = np.zeros(len(column(cheap_correct, "cheap_correct").values), bool)
     kept[rows.position] = True
     columns = read_by(by, cheap_correct, kept)

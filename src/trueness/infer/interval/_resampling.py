@@ -66,6 +66,7 @@ class RowKinds:
     """
 
     def __init__(self, scores: BinnedScores) -> None:
+        """From the rows of each class at each distinct score; empty kinds are left out."""
         none = scores.count - scores.hits.sum(axis=1)
         every = np.column_stack([none, scores.hits]).ravel()
         present = np.flatnonzero(every)
@@ -101,7 +102,11 @@ class RowKinds:
         return pair_mean(n, np.stack(residual_sums, axis=-1), q)
 
     def of_rows(self, row: Ints) -> Floats:
-        """The squared error of samples given by their row numbers, of shape (samples, size)."""
+        """The squared error of samples given by their row numbers.
+
+        These are of shape (samples, size), from 0 to n − 1 in the order of the kinds; the errors
+        are of shape (samples,).
+        """
         # If every kind is one row, the row number is the kind.
         if self.count.size == self.n:
             kind = row

@@ -154,7 +154,10 @@ class BinnedResiduals:
         return sparse.csr_array((values, self.unit, self.start), shape=shape)
 
     def check(self) -> None:
-        """Raise if there is no pair at all; warn if most rows have none."""
+        """Raise if no bin holds a pair of rows, of different clusters if there are any.
+
+        Warn if most rows are in bins without a pair.
+        """
         entries = np.diff(self.start)
         alone: Bools = np.repeat(entries == 1, entries)
         of_entry = self.n if self.weight is None or self.counts else np.bincount(self.entry)

@@ -223,7 +223,10 @@ class DefaultParts(NamedTuple):
 
     @classmethod
     def of_cells(cls, cells: Cells) -> "DefaultParts":
-        """The parts for independent rows, from their cells."""
+        """The parts for independent rows, from their cells.
+
+        `rejected` is set if the estimate is out of reach of calibrated scores.
+        """
         n = int(cells.totals.weight)
         rules = _partitions(cells, n)
         coarse, scores = _independent_part(cells, rules.coarse)

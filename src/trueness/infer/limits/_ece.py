@@ -62,7 +62,11 @@ def ece_limits_of(evidence: Evidence, *, bins: BinsLike = 10, level: float, seed
 
 
 def bin_gaps(evidence: Evidence, bins: BinsLike) -> "BinGaps | ClusteredGaps":
-    """Everything about the limits of :func:`ece_limits_of` but their level."""
+    """Everything about the limits of the ECE in given bins but their level.
+
+    Rows in clusters or with sampling weights have that of clusters. Bins that depend on the labels,
+    and fewer than two rows, are refused.
+    """
     rule = blind_to_labels(as_rule(bins))
     evidence.require_one("the limits of a matrix")
     of_importance = evidence.weight_type == "importance" and evidence.has_rows
@@ -259,6 +263,11 @@ class ClusteredGaps:
     """
 
     def __init__(self, rows: ClusteredRows, rule: BinRule) -> None:
+        """From the rows in clusters, in the bins of a rule.
+
+        It keeps the gap of each bin, the covariance of the gaps over clusters, the largest standard
+        deviation of their signed sums, and the same rows as independent ones.
+        """
         bin_of = bin_numbers(rows.top, rule, rows.cells)
         weight = rows.w
         total = weight.sum()
@@ -480,7 +489,11 @@ def squared_error_of(
 
 
 def squared_limits(question: Asked, *, squared: bool) -> Limits:
-    """Limits of the l2 error or of its square."""
+    """Limits of the l2 error, with its value, or with `squared` of its square, without the value.
+
+    The options of the measure are the number of largest scores `k` and either `bins` or
+    `smoothness`.
+    """
     k = question.options.get("k")
     bins = question.options.get("bins")
     smoothness = question.options.get("smoothness")

@@ -93,6 +93,10 @@ class JudgeLaw:
     """
 
     def __init__(self, rows: JudgedRows) -> None:
+        """Fit the law to all rows: the classes, and the probability of each given the score.
+
+        A judge with more than five different numbers is cut into five classes at quantiles.
+        """
         values, code = np.unique(rows.judge, return_inverse=True)
         if values.size > _CLASSES:
             edges = np.quantile(rows.judge, np.arange(1, _CLASSES) / _CLASSES)
@@ -181,6 +185,11 @@ class _Statistic:
     """
 
     def __init__(self, rows: JudgedRows, law: JudgeLaw, cell: Ints) -> None:
+        """Prepare what is the same for every set of labels.
+
+        `cell` is the cell of each row, and the rows are in the order of their cells. The columns
+        are scaled by the observed judge.
+        """
         p = rows.p
         labelled = rows.known
         self.known = labelled

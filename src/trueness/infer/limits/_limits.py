@@ -144,7 +144,11 @@ def bootstrap_limits(function: Callable[[Any], float], question: Asked) -> Limit
 
 
 def _resampler(evidence: Evidence, rng: np.random.Generator) -> Callable[[], Tally] | None:
-    """A function that resamples clusters, or rows of whole weights, as a tally."""
+    """A function that draws a resample of the rows as a tally, clusters or single rows at a time.
+
+    It draws from the rows if they are at hand in one of the forms that keep them together, or else
+    from the cells of sums with whole weights. None if neither is possible.
+    """
     tally = evidence.tally
     rows = evidence.in_clusters
     sample = None if rows is None else rows.top

@@ -124,6 +124,11 @@ class _Strata:
     """
 
     def __init__(self, sums: Cells | Bins) -> None:
+        """From the sums of the rows; bins are taken at their mean scores.
+
+        There are as many strata as can expect five events and five non-events each, at most ten and
+        at least one.
+        """
         cells = sums.at_means()
         weight = cells.weight.astype(np.float64)
         squares, event_squares = cells.square_sums

@@ -167,7 +167,10 @@ def _read(n: Any, events: Any) -> tuple[tuple[str, ...], tuple[int, ...], tuple[
 
 
 def _whole_numbers(values: Any, name: str) -> tuple[int, ...]:
-    """One whole number of at least 0 per grade, checked."""
+    """The numbers of an argument called `name`, one per grade: whole numbers of at least 0.
+
+    Other numbers, no grade at all and too many grades are refused.
+    """
     numbers = numeric(column(values, name), name).values
     if numbers.ndim != 1 or not 1 <= numbers.size <= MOST_GRADES:
         demand = f"must be one number per grade, for 1 to {MOST_GRADES:,} grades"

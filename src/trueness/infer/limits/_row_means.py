@@ -186,7 +186,7 @@ def loss_limits(loss: Loss, question: Asked) -> Limits:
 
 
 def _contradicted(evidence: Evidence) -> str:
-    """How many labels contradict a score of 0 or 1, in words."""
+    """How many labels contradict a score of 0 or 1, in words; of a matrix only that some do."""
     if evidence.tally is None or evidence.is_classwise:
         return "Some labels had probability 0"
     wrong = sum(inside_cells(part).wrong for part in evidence.tally.parts)

@@ -138,7 +138,10 @@ class _Rows:
 
 
 def _read(y_prob: ArrayLike, judge: ArrayLike | None, labelled: ArrayLike | None) -> _Rows:
-    """The rows, checked; without `labelled` no row has a human label."""
+    """The scores, the judge's labels and which rows have a human label, checked.
+
+    Without `labelled` no row has one. Scores outside [0, 1], and no row at all, are refused.
+    """
     refuse_shuffled_index(y_prob, {"judge": judge, "labelled": labelled})
     p = finite_numbers(y_prob, "y_prob", if_missing=LEAVE_OUT)
     outside = (p < 0) | (p > 1)

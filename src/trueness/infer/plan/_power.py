@@ -147,6 +147,11 @@ class _Scores:
     """The scores of independent rows, and alternatives to them."""
 
     def __init__(self, cells: Cells, effective: float) -> None:
+        """Scores and numbers of rows, from cells that are worth `effective` independent rows.
+
+        If the cells have fewer effective rows than weight, these are put at quantiles of the
+        scores. More than 1,024 distinct scores are pooled with their neighbours.
+        """
         n = float(cells.weight.sum())
         if cells.whole and effective > n - 0.5:
             score = cells.score

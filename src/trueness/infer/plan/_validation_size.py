@@ -332,7 +332,10 @@ class _Plan(NamedTuple):
         return _Criterion("omnibus test", target, size)
 
     def acceptance(self, margin: float) -> _Criterion:
-        """Rows with which two one-sided tests accept O/E = 1 ± margin, if it is 1."""
+        """Rows with which two one-sided tests accept O/E = 1 ± margin, if it is 1, with this power.
+
+        Margins of 1 and more have no lower end, so that one test is enough.
+        """
         quantile = float(ndtri(self.level))
         above = math.log1p(margin)
 
@@ -436,7 +439,11 @@ def _two_digits(n: float) -> int:
 
 
 def _check_targets(targets: dict[str, Any]) -> None:
-    """Refuse a target that is no number above 0, or out of its range; None is left out."""
+    """Refuse a target that is no number above 0 or out of its range; one that is None is left out.
+
+    `targets` are the arguments of :func:`validation_size` by name. The width and the standard error
+    of O/E must not be given together.
+    """
     for name, value in targets.items():
         if value is None:
             continue
