@@ -91,9 +91,10 @@ class Sums(Evidence):
     @cached_property
     def tally(self) -> Tally | None:
         """The sums per distinct score; a sketch has its rows at mean scores, and bins have none."""
+        sums = self.sums  # warns of labels that are all equal, of bins too
         if self.is_binned:
             return None
-        return tally_of_sums(self.sums)
+        return tally_of_sums(sums)
 
     def tally_in(self, rule: BinRule | None = None, what: str = "This measure") -> Tally:
         """The sums per distinct score; bins, and rules that need rows, are refused."""
