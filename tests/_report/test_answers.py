@@ -194,7 +194,10 @@ def test_answers_about_all_rows_do_not_follow_segments(tmp_path):
     code = alone.verdicts["scores"]
     assert found.verdicts["scores"] == "miscalibrated" != code
     assert entry(found)["verdict"]["all_rows"] == code
-    assert answers(found)["cost"] == answers(alone)["cost"]
+    assert answers(found)["how_far"] == answers(alone)["how_far"]
+    # What it costs is what the advised map saves, that of the segment.
+    assert answers(found)["action"]["phrase"] == "Recalibrate g = b separately"
+    assert "by a map for this segment" in answers(found)["cost"]["detail"]
     assert f'<div class="screen {code}">' in found.to_html(tmp_path / "x.html").read_text(
         encoding="utf-8"
     )
