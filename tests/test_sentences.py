@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import trueness as tn
+from trueness.results._verdict import Flags
 
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
@@ -46,6 +47,28 @@ def test_an_error_of_uncertain_size(base):
     assert replace(found, slope=None, observed_expected=None).headline == (
         "Not calibrated; how far off is uncertain."
     )
+
+
+def test_a_segment_comes_before_an_error_of_uncertain_size(base):
+    flags = Flags("segment", 2, 7, "region = online", "under-predicted", 1.7, 1e-4, own=1)
+    found = off_by(base, 0.008, 0.0, 0.034, flags=(flags,))
+    assert found.headline.endswith("too high on average, above all in region = online.")
+    alike = replace(found, flags=(replace(flags, own=0),))
+    assert alike.headline.endswith("; how far off is uncertain.")
+
+
+def test_where_one_segment_is_off_its_gap_comes_first():
+    rng = np.random.default_rng(0)
+    p = rng.beta(1.2, 3, 6_000)
+    region = rng.choice(["north", "south", "west", "online"], p.size, p=[0.3, 0.3, 0.3, 0.1])
+    odds = p / (1 - p) * np.where(region == "online", 2.7, 1)
+    y = (rng.random(p.size) < odds / (1 + odds)).astype(int)
+    found = tn.report(y, p, by={"region": region}, progress=False).to_dict()["models"][0]
+    far = found["answers"]["how_far"]
+    online = region == "online"
+    gap = 100 * (y[online].mean() - p[online].mean())
+    assert far["phrase"] == f"{gap:.1f} percentage points in region = online"
+    assert far["detail"].startswith("Over all rows: typically ")
 
 
 def test_a_small_error(base):
@@ -201,3 +224,18 @@ def test_fitted_maps_say_what_they_do_not_how_they_are_stored():
     assert re.search(r"\d+ steps, from 0[\d.]* to [01][\d.]*\.$", isotonic)
     assert "10 steps, from " in binning
     assert re.search(r"divided by [\d.]+ \(95 %: [\d.]+ to [\d.]+\)\.$", prior)
+
+
+def test_the_range_that_is_named_is_called_the_clearest_where_another_contributes_more():
+    """At 0.5 a gap of 2.5 points may be chance; at 0.01 a gap of 0.6 points cannot be."""
+    n = np.array([1_000, 4_000])
+    p = np.array([0.5, 0.01])
+    rate = np.array([0.475, 0.016])
+    y = np.concatenate([np.arange(m) < round(m * r) for m, r in zip(n, rate, strict=True)])
+    report = tn.report(tn.tally(y.astype(int), p.repeat(n)), intervals=False)
+    place = report.to_dict()["models"][0]["answers"]["where"]
+    assert place["phrase"] == "Clearest below 10 %"
+    assert place["detail"].startswith("49 % of the average error comes from there.")
+    assert "Most of the ECE comes from [0.5, 0.6) (51.0 %)" in report.to_markdown().replace(
+        "\\", ""
+    )

@@ -130,7 +130,12 @@ def _range_places(grounds: Grounds) -> list[Place]:
     if verdict.all_rows in ("no-evidence", "too-few-rows"):
         phrase = f"Perhaps {words}"
         return [Place("bins", phrase, f"{detail} Taken together, they are within chance.", 0.0)]
-    phrase = f"{'Mostly' if share > 0.5 else 'Most of all'} {words}"
+    if share > 0.5:
+        phrase = f"Mostly {words}"
+    elif share == max(picture.shares):
+        phrase = f"Most of all {words}"
+    else:  # a range that is not flagged has a larger share, which may be chance
+        phrase = f"Clearest {words}"
     detail = f"{percent(share, 0)} of the average error comes from there. {detail}"
     return [Place("bins", phrase, detail, _saving(picture, place, grounds.brier))]
 

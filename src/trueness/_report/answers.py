@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from trueness._assess.advice import OFF
 from trueness._assess.page_parts import adjusted_pvalues
+from trueness._assess.where import segment_name
 from trueness._report.commands import (
     adjust_command,
     fit_command,
@@ -31,6 +33,8 @@ CLAUSES: dict[Code, tuple[str, str]] = {
     "nearly-calibrated": ("is nearly calibrated", "are nearly calibrated"),
     "no-evidence": ("shows no miscalibration", "show no miscalibration"),
 }
+OF_A_SEGMENT = ("recalibrate-segment", "check-segment")
+"""Advice that is about one segment."""
 _TYPICAL = (
     "How far predictions are from the true rate: the root of the mean squared difference, "
     "corrected for chance (also called l2 calibration error). With 5 percentage points, "
@@ -100,11 +104,30 @@ TERMS = {
 def answer_questions(model: Model, provenance: Provenance, place: Answer) -> dict[str, Answer]:
     """The four questions of the first screen, of which `place` answers where."""
     return {
-        "how_far": _how_far(model),
+        "how_far": _how_far_where_advised(model, place),
         "where": place,
         "cost": _cost(model),
         "action": _action(model, provenance),
     }
+
+
+def _how_far_where_advised(model: Model, place: Answer) -> Answer:
+    """The gap of the segment that the advice is about, then that of all rows.
+
+    Without such a segment, or where its mean is not what is wrong, that of all rows alone.
+    """
+    all_rows = _how_far(model)
+    segment = place.numbers.get("segment")
+    if model.advice.kind not in OF_A_SEGMENT or segment is None:
+        return all_rows
+    if (model.advice.column, model.advice.value) != (segment["column"], segment["value"]):
+        return all_rows
+    if segment["finding"] not in ("over-predicted", "under-predicted"):
+        return all_rows
+    (gap,) = points(abs(segment["score"] - segment["rate"]))
+    detail = f"Over all rows: {uncapitalized(all_rows.phrase)}. {all_rows.detail}"
+    phrase = f"{gap} percentage points in {segment_name(segment)}"
+    return replace(all_rows, phrase=phrase, detail=detail)
 
 
 def _how_far(model: Model) -> Answer:

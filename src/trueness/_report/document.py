@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from trueness._assess.advice import OFF
-from trueness._report.answers import CLAUSES
+from trueness._report.answers import CLAUSES, OF_A_SEGMENT
 from trueness._report.commands import as_options, in_python
 from trueness._report.decisions import decision_sentences
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
@@ -44,8 +44,6 @@ from trueness.results._verdict_words import STATES
 
 _WIDTH = 100
 _LONGEST_NAME = 24
-_OF_A_SEGMENT = ("recalibrate-segment", "check-segment")
-"""Advice that is about one segment."""
 _BRIEF = {
     "how_far": "How far off",
     "where": "Where",
@@ -370,7 +368,7 @@ def prior_shift_sentence(model: Model) -> str:
     the average of all rows.
     """
     shift = model.summary.prior_shift
-    if shift is None or not shift.suspected or model.advice.kind in _OF_A_SEGMENT:
+    if shift is None or not shift.suspected or model.advice.kind in OF_A_SEGMENT:
         return ""
     segments = () if model.segments is None else model.segments.rows
     if any(row["flagged"] and row["differs"] for row in segments):

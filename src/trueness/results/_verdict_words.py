@@ -14,7 +14,7 @@ from trueness._text.numbers import (
     ratio,
     span,
 )
-from trueness._text.strings import capitalized
+from trueness._text.strings import capitalized, shorten
 from trueness.results._inference import Estimate, Interval
 
 Judged: TypeAlias = Any
@@ -106,6 +106,10 @@ def _not_calibrated(v: Judged) -> str:
         opening = f"Few rows ({v.n:,}, with {events}), but not calibrated"
     uncertain = "; how far off is uncertain" if v.is_size_uncertain else ""
     errors = _errors(v)
+    if errors and uncertain:
+        above_all = [flags.worst for flags in v.flags if flags.kind == "segment" and flags.own]
+        if above_all:
+            uncertain = f", above all in {shorten(above_all[0], 64)}"
     if errors:
         return f"{opening}: {', and '.join(errors)}{uncertain}"
     if uncertain:
