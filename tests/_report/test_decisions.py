@@ -36,6 +36,17 @@ def test_a_score_has_net_benefit_a_certificate_and_a_threshold(off, demo):
     assert f">{HEAD}</a>" in off.page()
 
 
+def test_no_map_gains_more_net_benefit_than_perfect_decisions():
+    """The limit of the certificate with 30 clusters was 0.5 where 0.18 is possible."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.1, 0.9, 300)
+    y = (rng.random(300) < p).astype(int)
+    text = tn.report(y, p, cluster=np.arange(300) // 10).to_markdown()
+    share, most = re.search(r"net benefit at (\d+) % by at most ([\d.]+) on these", text).groups()
+    now = tn.net_benefit(y, p, thresholds=[int(share) / 100]).value[0]
+    assert float(most) == pytest.approx(y.mean() - now, abs=5e-5)
+
+
 def test_a_matrix_has_risk_against_coverage_and_a_confidence(multiclass, classes):
     found, (y, P) = entry(multiclass)["decisions"], classes
     assert found["benefit"] is None

@@ -17,6 +17,7 @@ from trueness._report.svg import (
     vertical,
 )
 from trueness._text.numbers import level_percent, number, percent, span
+from trueness.results import Estimate, NetBenefit
 from trueness.results._page import Decisions
 
 _LEFT = 68.0
@@ -41,7 +42,6 @@ def decision_sentences(decisions: Decisions) -> tuple[str, ...]:
         )
         return risks, accept
     t = decisions.benefit.threshold
-    largest_gain = decisions.certificate.high
     useful = decisions.benefit.useful()
     gaps = ", with gaps" if decisions.benefit.gaps() else ""
     example = 0.1 if t[-1] > 0.5 else t[49]
@@ -52,10 +52,24 @@ def decision_sentences(decisions: Decisions) -> tuple[str, ...]:
         f"Using the scores with a threshold between {percent(useful[0])} and {percent(useful[-1])} "
         f"beats acting on everyone or on no one{gaps} ({level} confidence at each). At a threshold "
         f"of {percent(threshold)}, one event found is worth {alarms} false alarms.",
-        f"Recalibration can raise the net benefit at {percent(threshold)} by at most "
-        f"{number(largest_gain / (1 - threshold))} ({level} confidence).",
+        _most_to_gain(decisions.benefit, decisions.certificate, threshold),
         accept,
     )
+
+
+def _most_to_gain(benefit: NetBenefit, certificate: Estimate, threshold: float) -> str:
+    """The bound on what a map adds at a threshold, or the gain of perfect decisions if less."""
+    bound = certificate.high / (1 - threshold)
+    values: Any = benefit.value
+    now = float(values[np.searchsorted(benefit.threshold, threshold)])
+    gain_of_perfect = benefit.prevalence - now
+    raised = f"Recalibration can raise the net benefit at {percent(threshold)} by at most"
+    if bound > gain_of_perfect:
+        return (
+            f"{raised} {number(gain_of_perfect)} on these rows: perfect decisions would gain as "
+            "much."
+        )
+    return f"{raised} {number(bound)} ({level_percent(certificate.level)} confidence)."
 
 
 def decision_chart(decisions: Decisions) -> str:
