@@ -239,3 +239,15 @@ def test_the_range_that_is_named_is_called_the_clearest_where_another_contribute
     assert "Most of the ECE comes from [0.5, 0.6) (51.0 %)" in report.to_markdown().replace(
         "\\", ""
     )
+
+
+def test_no_number_of_a_page_or_of_a_paper_has_more_than_twelve_digits():
+    """Two clusters left the scaled Brier score a lower limit of 170 digits."""
+    data = tn.simulate.demo(400)
+    a = tn.assess(data.y_true, data.y_prob, cluster=np.arange(400) % 2)
+    panel = a.panel
+    for text in (panel.text("tripod"), tn.report(a).to_markdown()):
+        assert not re.search(r"\d(,\d{3}){4}|\d{13}\.", text)
+    (found,) = (estimate for estimate in panel.estimates if estimate.low == -np.inf)
+    huge = replace(panel, estimates=(replace(found, low=-1.08e168),), names=("scaled_brier",))
+    assert "95% CI −1.08e+168 to 1.000" in " ".join(huge.text("tripod").split())

@@ -11,6 +11,7 @@ TOO_SMALL = "too small to be estimated"
 _ROUNDING = 1e-12  # left over when equal numbers are subtracted
 _MOST_DECIMALS = 12
 _MOST_COMMON_DECIMALS = 6
+_ALL_DIGITS = 1e9  # from here on three digits and an exponent: nobody reads more
 
 
 def number(value: float | None, decimals: int = 4) -> str:
@@ -22,6 +23,8 @@ def number(value: float | None, decimals: int = 4) -> str:
     ('0.0000', '0.00060', '0.0010')
     >>> number(None), number(math.nan), number(math.inf), number(-math.inf)
     ('–', '–', '∞', '−∞')
+    >>> number(123_456_789.0), number(-1.0827e168)
+    ('123,456,789.0000', '−1.08e+168')
     """
     if value is None or math.isnan(value):
         return MISSING
@@ -33,7 +36,14 @@ def number(value: float | None, decimals: int = 4) -> str:
         value = 0.0
     elif (size := float(f"{abs(value):.1e}")) < 10.0 ** (1 - decimals):
         decimals = min(_MOST_DECIMALS, 1 - math.floor(math.log10(size)))
-    return f"{value:,.{decimals}f}".replace("-", "−")
+    return in_digits(value, decimals)
+
+
+def in_digits(value: float, decimals: int) -> str:
+    """A finite number with these decimals, or with three digits and an exponent if it is huge."""
+    if abs(value) >= _ALL_DIGITS:
+        return f"{value:.2e}".replace("-", "−")
+    return f"{value:z,.{decimals}f}".replace("-", "−")
 
 
 def signed(value: float | None, decimals: int = 4) -> str:
@@ -73,7 +83,7 @@ def _rounded(value: float, decimals: int) -> str:
     if not math.isfinite(value):
         return signed(value)
     sign = "+" if round(value, decimals) > 0 else ""
-    return f"{sign}{value:z,.{decimals}f}".replace("-", "−")
+    return f"{sign}{in_digits(value, decimals)}"
 
 
 def small_share(value: float) -> str:
@@ -119,6 +129,8 @@ def short_number(value: float) -> str:
         return f"{value:.2g}"
     if abs(value) < 0.0995:
         return f"{value:.4f}"
+    if abs(value) >= _ALL_DIGITS:
+        return f"{value:.3g}"
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.3f}"
@@ -149,6 +161,8 @@ def percent(value: float, decimals: int = 1) -> str:
     if math.isnan(value):
         return MISSING
     hundred = round(100 * value, 9)
+    if abs(hundred) >= _ALL_DIGITS:
+        return f"{in_digits(hundred, 0)} %"
     if hundred == round(hundred):
         return f"{hundred:.0f} %"
     if abs(hundred) < 1:
@@ -175,11 +189,16 @@ def percents(*values: float) -> tuple[str, ...]:
 
 def _with_decimals(fractions: Iterable[float], decimals: int) -> tuple[str, ...]:
     """Fractions as percentages, with a minus sign that is not a hyphen."""
-    texts = []
-    for value in fractions:
-        text = MISSING if math.isnan(value) else f"{100 * value:z.{decimals}f}"
-        texts.append(text.replace("-", "−"))
-    return tuple(texts)
+    return tuple(_percentage(fraction, decimals) for fraction in fractions)
+
+
+def _percentage(fraction: float, decimals: int) -> str:
+    """A fraction as a percentage without its sign."""
+    if math.isnan(fraction):
+        return MISSING
+    if _ALL_DIGITS <= abs(100 * fraction) < math.inf:
+        return in_digits(100 * fraction, decimals)
+    return f"{100 * fraction:z.{decimals}f}".replace("-", "−")
 
 
 def shares(*values: float) -> tuple[str, ...]:
@@ -191,12 +210,7 @@ def shares(*values: float) -> tuple[str, ...]:
     largest = max((100 * abs(v) for v in values if math.isfinite(v)), default=0.0)
     size = math.floor(math.log10(largest)) if largest > _ROUNDING else 0
     decimals = max(0, min(_MOST_COMMON_DECIMALS, 1 - size))
-    texts = []
-    for value in values:
-        rounded = round(100 * value, decimals) + 0.0  # -0.0 becomes 0.0
-        text = MISSING if math.isnan(value) else f"{rounded:.{decimals}f}"
-        texts.append(text.replace("-", "−"))
-    return tuple(texts)
+    return _with_decimals(values, decimals)
 
 
 def points(*values: float) -> tuple[str, ...]:
@@ -225,7 +239,7 @@ def percentage(value: float | None) -> str:
     """A number that is a percentage already, such as the TCE."""
     if value is None or math.isnan(value):
         return MISSING
-    return f"{value:.1f} %"
+    return f"{in_digits(value, 1)} %"
 
 
 def p_value(p: float | None, *, named: bool = True) -> str:

@@ -385,7 +385,7 @@ def _inverse(factor: float) -> float:
 def _factor(value: float) -> str:
     """Two or three digits of a number above 0."""
     if value >= 10:
-        return f"{value:,.0f}"
+        return number(value, 0)
     if value < 0.1:
         return f"{value:.2g}"
     return f"{value:.2f}"

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from trueness._text.numbers import (
     count,
+    in_digits,
     level_percent,
     number,
     p_value,
@@ -456,7 +457,7 @@ def _with_limits(estimate: Estimate) -> str:
     def text(value: float) -> str:
         if abs(value) < 0.5 * 10.0**-digits:
             return number(value, digits)
-        return f"{value:,.{digits}f}".replace("-", "−")
+        return in_digits(value, digits)
 
     return f"{text(estimate.value)} ({text(low)} to {text(high)})"
 

@@ -104,6 +104,14 @@ def test_the_scaled_score_of_little_data():
     assert -math.inf < low < 0 < high == 1
 
 
+def test_the_scaled_score_of_two_clusters_has_no_lower_limit():
+    data = tn.simulate.demo(400)
+    cluster = np.arange(400) % 2
+    found = tn.estimate("scaled_brier", data.y_true, data.y_prob, cluster=cluster, floor=False)
+    assert limits_of(found)[:2] == (-math.inf, 1.0)
+    assert "No lower limit" in found.note
+
+
 def slow_limits(losses, surprise, level, w=None, cluster=None, possible=None):
     """Row by row: half a row with a wrong label, then a gamma law with the moments of the sums of units.
 

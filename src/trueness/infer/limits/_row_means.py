@@ -297,8 +297,9 @@ def scaled_brier_limits(question: Asked) -> Limits:
     r"""Limits of the scaled Brier score, :math:`1 - B / (r (1 - r))` with event rate r.
 
     They are the wider of those by the delta method for the ratio and for its logarithm, with
-    Student's t whose degrees of freedom are at most the number of rows of the rarer class. With a
-    single class there is a note instead.
+    Student's t whose degrees of freedom are at most the number of rows of the rarer class. If
+    clusters or weights leave less than one such row, there is no lower limit. With a single class
+    there is a note instead.
     """
     sums = question.evidence.one
     if sums is None:
@@ -321,6 +322,10 @@ def scaled_brier_limits(question: Asked) -> Limits:
     freedom = min(moments.units - 1, rarer)
     if freedom <= 0 or ratio <= 0:
         return Limits(-math.inf, 1.0, method, error)
+    if round(freedom, 9) < 1:
+        # Student's t would give limits of a hundred digits.
+        note = "No lower limit: the rarer class is worth less than one independent row."
+        return Limits(-math.inf, 1.0, method, error, note)
     half = t_quantile(question.level, freedom) * error
     factor = math.exp(min(half / ratio, 700.0))  # no float holds more than e^709
     low = 1 - max(ratio + half, ratio * factor)
