@@ -422,3 +422,9 @@ def test_a_terminal_shows_a_bar_unless_told_not_to(monkeypatch, capsys, how, dra
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     tn.validation_size(scores=[0.3, 0.6], accept_l2=0.1, **how)
     assert ("\r" in capsys.readouterr().err) == drawn
+
+
+def test_acceptance_needs_at_least_the_rows_from_which_the_search_starts():
+    # Twenty rows are enough for a margin this wide; the line through simulated powers led below them.
+    size = tn.validation_size(prevalence=0.3, c_statistic=0.8, accept_l2=0.6)
+    assert size.n >= 20

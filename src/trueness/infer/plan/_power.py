@@ -598,7 +598,7 @@ def rows_for(
     if np.ptp(quantile) > 0 and slope > 0:
         fitted = math.exp(min((target - intercept) / slope, 700.0))
         high = min(max(fitted, low / _FACTOR), high * _FACTOR)
-    return math.ceil(high)
+    return max(math.ceil(high), fewest)
 
 
 def _keeps(cells: Cells, criterion: Accepted, within: float, alpha: float) -> bool:

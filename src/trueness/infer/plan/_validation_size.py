@@ -107,7 +107,8 @@ def validation_size(
     power : float, default 0.8
         Probability with which tests should detect the error, or accept.
     seed : int or numpy.random.Generator, default 0
-        For the simulated power, of 100 samples (40 for `accept_band`).
+        For the simulated power: of 400 sets of labels for detection, and of 100 samples for
+        acceptance (40 for `accept_band`).
     progress : bool or callable, default True
         Whether to show a progress bar on a terminal if acceptance takes long, or a function of
         (done, total).
