@@ -129,6 +129,7 @@ def test_columns_are_found_by_their_usual_names(call, tmp_path):
     [
         (["--outcome", "y", "--lower", "hi", "--upper", "lo"], "column 'hi' must lie at or below"),
         ([*INTERVAL, "--label", "d"], "`--label` is for labels and scores"),
+        ([*INTERVAL, "--model-column", "d"], "`--model-column` is for labels and scores"),
         ([*INTERVAL, "--horizon", "5"], "Options of one kind of statement"),
         (["--outcome", "y", "--quantile", "q10"], "must be a level between 0 and 1 and its column"),
         ([*HORIZON[:-1], "900"], "must be at most the longest follow-up"),
@@ -141,6 +142,13 @@ def test_bad_options_are_refused_with_the_reason(call, file, typed, message):
     result = call("test", file, *typed)
     assert result.exit_code == 2
     assert message.lower() in result.stderr.lower()
+
+
+@pytest.mark.parametrize("command", ["measure", "report"])
+def test_a_judge_of_statements_is_refused(call, file, command):
+    result = call(command, file, *INTERVAL, "--judge", "d")
+    assert result.exit_code == 2
+    assert "`--judge` is for labels and scores" in result.stderr
 
 
 @pytest.mark.parametrize("typed", [INTERVAL, QUANTILES, HORIZON])

@@ -110,6 +110,8 @@ def _refuse_labels(request: Request) -> None:
         ("--from-logits", request.from_logits),
         ("--percent", request.percent),
         ("--clip-tolerance", request.clip_tolerance),
+        ("--judge", request.judge),
+        ("--model-column", request.model_column),
     ):
         if value:
             demand = "is for labels and scores: leave it out"
