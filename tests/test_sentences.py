@@ -251,3 +251,41 @@ def test_no_number_of_a_page_or_of_a_paper_has_more_than_twelve_digits():
     (found,) = (estimate for estimate in panel.estimates if estimate.low == -np.inf)
     huge = replace(panel, estimates=(replace(found, low=-1.08e168),), names=("scaled_brier",))
     assert "95% CI −1.08e+168 to 1.000" in " ".join(huge.text("tripod").split())
+
+
+def test_the_text_for_a_paper_does_not_ask_for_what_its_page_shows():
+    data = tn.simulate.demo(2_000)
+    half = np.arange(2_000) % 2
+    report = tn.report(data.y_true, data.y_prob, by={"half": half}, progress=False)
+    page = report.page()
+    shown = page.partition("On the same page:")[2].partition("To be added:")[0]
+    assert "- a calibration plot with a flexible curve" in shown
+    assert "- observed and predicted events in subgroups;" in shown
+    assert "- the results before and after recalibration, on held-out rows." in shown
+    to_add = page.partition("To be added:")[2].partition("</code>")[0]
+    assert "- whether the model was updated or recalibrated." in to_add
+    assert "calibration plot" not in to_add
+    assert "key subgroups" not in to_add
+    assert "- the same results in key subgroups" in tn.panel(data.y_true, data.y_prob).text()
+
+
+def test_a_page_of_intervals_says_nothing_that_needs_scores_that_differ():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=600)
+    events = tn.events.interval(y, y * 0 - 1.5, y * 0 + 1.5, coverage=0.9)
+    report = tn.report(events, progress=False)
+    text = report.page().partition("Definitions")[0]
+    for words in (
+        "AUC",
+        "Slope",
+        "Cox",
+        "Prevalence",
+        "MCE",
+        "Most of the ECE",
+        "ICI",
+        "AUC:",
+        "slope,",
+    ):
+        assert f"{words} " not in text, words
+        assert f">{words}<" not in text, words
+    assert "Observed/expected" in text

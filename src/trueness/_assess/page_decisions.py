@@ -51,7 +51,7 @@ def _obstacle(data: Evidence, summary: Summary, options: Options) -> str:
     if data.tally is None:
         return "bins do not keep every score"
     if data.events is not None and are_ranges(data.events):
-        return "nobody acts on the levels of intervals or quantiles"
+        return "intervals and quantiles give no risk of an event to act on"
     if not data.whole:
         return "weights do not count rows"
     if summary.rate in (0, 1):

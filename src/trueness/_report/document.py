@@ -13,6 +13,7 @@ from trueness._assess.advice import OFF
 from trueness._report.answers import CLAUSES, OF_A_SEGMENT
 from trueness._report.commands import as_options, in_python
 from trueness._report.decisions import decision_sentences
+from trueness._report.measure_tables import shown_estimates, states_one_share
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import (
     cells_in_words,
@@ -38,7 +39,7 @@ from trueness._text.strings import (
 )
 from trueness._text.table import Table
 from trueness.results._first_screen import Answer
-from trueness.results._page import Contents, Model, Summary
+from trueness.results._page import Contents, Model
 from trueness.results._remedies import PRIOR_CORRECTION, Remedies, Remedy
 from trueness.results._verdict_words import STATES
 
@@ -317,7 +318,9 @@ def plural(contents: Contents) -> str:
 
 
 def worst_sentence(model: Model, table: Table) -> str:
-    """Which bins contribute most to the ECE."""
+    """Which bins contribute most to the ECE; empty where all rows have one stated probability."""
+    if states_one_share(model):
+        return ""
     if not model.worst or number(model.summary.ece) == number(0.0):
         return "No bin has a gap between its rate and its mean score."
     bins = model.picture.bins
@@ -509,10 +512,10 @@ def _rows_sentence(contents: Contents) -> str:
     return "; ".join(parts)
 
 
-def _methods(summary: Summary) -> str:
+def _methods(model: Model) -> str:
     """How the limits of each measure were found."""
     measures: dict[str, dict[str, None]] = {}
-    for estimate in summary.estimates.values():
+    for estimate in shown_estimates(model):
         if estimate.method:
             measures.setdefault(estimate.method, {})[estimate.measure] = None
     return "; ".join(f"{', '.join(names)}: {method}" for method, names in measures.items())
@@ -542,7 +545,7 @@ def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
         independent = "" if clusters is None else f", {INDEPENDENT}"
         times = f"{summary.noise_floor.resamples:,} times"
         yield "noise floor", f"labels resampled {times}{independent}"
-    if intervals := _methods(summary):
+    if intervals := _methods(contents.models[0]):
         yield "intervals", intervals
     if summary.test is not None:
         yield "test", f"{summary.test.method}: {summary.test.assumptions}"

@@ -5,6 +5,7 @@ Each with its interval or its value if calibrated.
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
@@ -21,7 +22,7 @@ from trueness._text.numbers import (
 from trueness._text.strings import capitalized
 from trueness._text.table import Cell, Column, Table
 from trueness.infer._catalogue import MEASURES
-from trueness.results import Estimate
+from trueness.results import Estimate, Panel
 from trueness.results._inference import INDEPENDENT_FLOOR, contradicted_in_words
 from trueness.results._page import Model, Summary
 
@@ -30,6 +31,13 @@ Form: TypeAlias = Callable[[float], str]
 
 _FIRST = ("ece_interval", "test", "ece", "ece_classwise")
 """The lines of the first table; the others are in a fold."""
+
+
+_TELLING_ROWS_APART = frozenset(
+    {"rate", "mean_score", "mce", "slope", "intercept", "auc", "discrimination", "scaled_brier"}
+    | {"ici", "e50", "e90", "emax", "cox"}
+)
+"""Measures that say nothing where all rows have the same stated probability."""
 
 
 class _Line(NamedTuple):
@@ -63,6 +71,33 @@ def panel_table(model: Model, level: float, *, top_label: bool) -> Table:
     return _measures(lines, model, level, "panel", "Right on average, spread, accuracy")
 
 
+def states_one_share(model: Model) -> bool:
+    """Whether all rows have one stated probability, as intervals of one coverage have."""
+    return model.coverage is not None and model.coverage.stated.size == 1
+
+
+def shown_panel(model: Model) -> Panel | None:
+    """The panel, without what tells rows apart where all have one stated probability."""
+    panel = model.panel
+    if panel is None or not states_one_share(model):
+        return panel
+    places = [i for i, key in enumerate(panel.names) if key not in _TELLING_ROWS_APART]
+    return replace(
+        panel,
+        names=tuple(panel.names[i] for i in places),
+        estimates=tuple(panel.estimates[i] for i in places),
+        tests=tuple(test for test in panel.tests if test.method not in _TELLING_ROWS_APART),
+    )
+
+
+def shown_estimates(model: Model) -> list[Estimate]:
+    """The estimates of the summary that the page shows."""
+    estimates = model.summary.estimates
+    if not states_one_share(model):
+        return list(estimates.values())
+    return [e for key, e in estimates.items() if key not in _TELLING_ROWS_APART]
+
+
 def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, caption: str) -> Table:
     """The table of measures: value, interval, value if calibrated, and meaning.
 
@@ -78,6 +113,8 @@ def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, cap
         Column("meaning", "Meaning", optional=True),
     )
     shown = [line for line in lines if line.value != "–" or not s.absent]
+    if states_one_share(model):
+        shown = [line for line in shown if line.key not in _TELLING_ROWS_APART]
     rows = []
     for line in shown:
         rows.append(
@@ -294,9 +331,10 @@ def _curve_measures(model: Model) -> Iterator[_Line]:
             meaning="95 % of the rows are that near their event rate, if it rises with the score "
             "(monotone band)",
         )
-    if model.panel is None:
+    panel = shown_panel(model)
+    if panel is None:
         return
-    for test in model.panel.tests:
+    for test in panel.tests:
         name, meaning = _TESTS[test.method]
         if model.verdict.clusters is None:
             meaning = f"{meaning}{number(test.statistic, 2)}"

@@ -22,6 +22,7 @@ from trueness._report.figures import (
     segments_chart,
     slices_chart,
 )
+from trueness._report.measure_tables import shown_panel
 from trueness._report.reliability import reliability_chart
 from trueness._report.series_picture import series_chart
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
@@ -30,6 +31,7 @@ from trueness._text.strings import json_ready, uncapitalized, visible, visible_l
 from trueness._text.table import Column, Table
 from trueness.results._first_screen import Answer
 from trueness.results._page import Contents, Explorer, Model
+from trueness.results._panel import text_on_page
 
 _FRAME_HEIGHT = 860
 _NUMBER = r"−?\d[\d,]*(?:\.\d+)?"
@@ -149,7 +151,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "tce_floor": _tce_floor(model),
         "worst": document.worst_sentence(model, tables["bins"]),
         "blocks_chart": model.blocks and Markup(blocks_chart(model.blocks, first)),
-        "panel_text": model.panel and _unwrapped(model.panel.text()),
+        "panel_text": _panel_text(model),
         "curve_chart": model.curve and Markup(curve_chart(model.curve, first)),
         "segments_chart": Markup(segments_chart(model)),
         "slices_chart": Markup(slices_chart(model)),
@@ -174,6 +176,20 @@ def _overview(model: Model) -> str:
     if model.coverage is not None:
         return coverage_chart(model.coverage, model.level_histogram)
     return reliability_chart(model.picture, model.explorers[0])
+
+
+def _panel_text(model: Model) -> str:
+    """The panel as text for a paper; empty without one."""
+    panel = shown_panel(model)
+    if panel is None:
+        return ""
+    text = text_on_page(
+        panel,
+        curve=model.curve is not None,
+        segments=model.segments is not None,
+        remedies=model.remedies is not None,
+    )
+    return _unwrapped(text)
 
 
 def _unwrapped(text: str) -> str:

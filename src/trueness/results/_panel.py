@@ -81,16 +81,22 @@ _TRAINING_ROWS = (
     "whether any of these rows were used to develop, tune or select the model; if so, results "
     "corrected for optimism: `tn.validate`"
 )
+_PLOT = "a calibration plot with a flexible curve, its band and the distribution of the predictions"
+_PLOT_TO_ADD = f"{_PLOT}: `tn.plot.ReliabilityDisplay`"
+_UPDATE = "whether the model was updated or recalibrated"
+_UPDATE_TO_ADD = f"{_UPDATE}, and the results before and after: `tn.compare`"
+_SUBGROUPS_TO_ADD = (
+    "the same results in key subgroups and, with several centres, by centre: `tn.segments`"
+)
 _TO_ADD = (
-    "a calibration plot with a flexible curve, its band and the distribution of the predictions: "
-    "`tn.plot.ReliabilityDisplay`",
+    _PLOT_TO_ADD,
     _TRAINING_ROWS,
     "how the sample size was arrived at: `tn.validation_size`",
     "how missing values were handled",
     "whether classes were weighted or resampled in training, and how predictions were corrected "
     "for it: `tn.prior_shift`, `tn.recalibrate.prior_correction`",
-    "whether the model was updated or recalibrated, and the results before and after: `tn.compare`",
-    "the same results in key subgroups and, with several centres, by centre: `tn.segments`",
+    _UPDATE_TO_ADD,
+    _SUBGROUPS_TO_ADD,
 )
 
 
@@ -344,17 +350,40 @@ def check_style(style: str) -> None:
         raise InputError("style", "must be 'tripod'", f"got {style!r}")
 
 
-def report_text(methods: str, results: str, done: Sequence[str], to_add: Sequence[str]) -> str:
-    """Two paragraphs, and the list of what is and what is not in them."""
-    lists = [
-        "Reported above:",
-        *(f"- {item};" for item in done),
-        "To be added:",
-        *(f"- {item};" for item in to_add),
-    ]
-    checklist = [wrap(line, _WIDTH, hanging=line.startswith("-")) for line in lists]
-    for last in (len(done), -1):
-        checklist[last] = f"{checklist[last][:-1]}."
+def text_on_page(panel: Panel, *, curve: bool, segments: bool, remedies: bool) -> str:
+    """The text of a panel for a page, which shows a curve, segments or calibrators, or lacks them.
+
+    What the page shows is listed as shown, not as missing.
+    """
+    beside = []
+    to_add = list(_TO_ADD)
+    if curve:
+        beside.append(_PLOT)
+        to_add.remove(_PLOT_TO_ADD)
+    if segments:
+        beside.append("observed and predicted events in subgroups")
+        to_add.remove(_SUBGROUPS_TO_ADD)
+    if remedies:
+        beside.append("the results before and after recalibration, on held-out rows")
+        to_add[to_add.index(_UPDATE_TO_ADD)] = _UPDATE
+    return report_text(panel._methods(), panel._results(), _DONE, to_add, beside)
+
+
+def report_text(
+    methods: str,
+    results: str,
+    done: Sequence[str],
+    to_add: Sequence[str],
+    beside: Sequence[str] = (),
+) -> str:
+    """Two paragraphs, and the list of what is in them, beside them on a page, and still missing."""
+    checklist = []
+    lists = {"Reported above:": done, "On the same page:": beside, "To be added:": to_add}
+    for head, items in lists.items():
+        if items:
+            *others, last = items
+            lines = [head, *(f"- {item};" for item in others), f"- {last}."]
+            checklist += [wrap(line, _WIDTH, hanging=line.startswith("-")) for line in lines]
     paragraphs = [wrap(f"Methods. {methods}", _WIDTH), wrap(f"Results. {results}", _WIDTH)]
     return "\n\n".join(
         [*paragraphs, "What TRIPOD+AI asks to report about calibration", "\n".join(checklist)]

@@ -246,7 +246,7 @@ def test_missing_values_constant_columns_and_names_are_reported():
     assert dict(zip(found.rule, found.n, strict=True))["region is missing"] == 90
     assert any(rule.startswith("(score) < ") for rule in found.rule)
     assert "score = low" in found.rule
-    assert "'fixed' has one value and divides nothing." in found.notes
+    assert "'fixed' has the same value in all rows, so it gives no slices." in found.notes
     assert "'id' was left out: none of its 600 values has 50 rows." in found.notes
     assert str(found).endswith("\n".join([found.sentence, *found.notes]))
 

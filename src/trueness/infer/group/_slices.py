@@ -118,7 +118,7 @@ def _column_note(column: SegmentColumn, rows: Ints, least: int) -> str:
     """
     n = np.bincount(column.code, rows)
     if n.max() == rows.sum():
-        return f"{column.name!r} has one value and divides nothing."
+        return f"{column.name!r} has the same value in all rows, so it gives no slices."
     if n.max() >= least:
         return ""
     values = f"none of its {(n > 0).sum():,} values has {least:,} rows"
