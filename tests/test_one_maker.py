@@ -256,6 +256,17 @@ def hull(model: Model) -> Any:
     return (None, None) if interval(model) is None else interval(model).hull
 
 
+def stated_interval(model: Model) -> Any:
+    """The set that the verdict states; of one of several labels, at its higher level."""
+    return decided(model).interval
+
+
+def stated_hull(model: Model) -> Any:
+    """The ends of that set, zero included."""
+    stated = stated_interval(model)
+    return (None, None) if stated is None else stated.hull
+
+
 @cache
 def significance(model: Model, method: str = "omnibus") -> Any:
     return model.ask(tn.calibration_test, method=method, level=LEVEL, seed=model.seed)
@@ -576,10 +587,10 @@ PAGE: dict[str, Answer | str] = {
     "answers.how_far.numbers.ece": of(partial(measured, key="ece"), "value"),
     "answers.how_far.numbers.chance": of(partial(measured, key="ece"), "floor"),
     "answers.how_far.numbers.chance_high": of(partial(measured, key="ece"), "floor_high"),
-    "answers.how_far.numbers.l2": of(interval, "estimate"),
-    "answers.how_far.numbers.low": lambda model, _: hull(model)[0],
-    "answers.how_far.numbers.high": lambda model, _: hull(model)[1],
-    "answers.how_far.numbers.level": of(interval, "level"),
+    "answers.how_far.numbers.l2": of(stated_interval, "estimate"),
+    "answers.how_far.numbers.low": lambda model, _: stated_hull(model)[0],
+    "answers.how_far.numbers.high": lambda model, _: stated_hull(model)[1],
+    "answers.how_far.numbers.level": of(stated_interval, "level"),
     "answers.where.numbers": of(worst_range),
     "answers.where.numbers.segment": of(worst_segment),
     "answers.cost.numbers": FOLDS,

@@ -289,3 +289,20 @@ def test_a_page_of_intervals_says_nothing_that_needs_scores_that_differ():
         assert f"{words} " not in text, words
         assert f">{words}<" not in text, words
     assert "Observed/expected" in text
+
+
+def test_of_several_labels_limits_have_the_level_that_is_named():
+    """Three labels, one of them off: its error has a higher level, the gain of a map has not."""
+    rng = np.random.default_rng(3)
+    P = rng.uniform(0.05, 0.95, (1_500, 3))
+    shifted = np.column_stack([P[:, 0] ** 2, P[:, 1], P[:, 2]])
+    Y = (rng.random(P.shape) < shifted).astype(int)
+    report = tn.report(Y, P, kind="multilabel", labels=["a", "b", "c"])
+    off, *_ = report.to_dict()["models"]
+    far = off["answers"]["how_far"]
+    assert far["numbers"]["level"] == pytest.approx(1 - 0.05 / 3)
+    low, high = re.search(r"\((.*) to (.*?)\)", far["phrase"]).groups()
+    assert 100 * far["numbers"]["low"] == pytest.approx(float(low), abs=0.05)
+    assert 100 * far["numbers"]["high"] == pytest.approx(float(high), abs=0.05)
+    assert far["detail"].startswith("98.33 % confidence, so that all labels together have 95 %.")
+    assert "98.33" not in off["answers"]["cost"]["detail"]

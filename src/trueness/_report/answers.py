@@ -101,22 +101,28 @@ TERMS = {
 """Terms that the page explains where they occur."""
 
 
-def answer_questions(model: Model, provenance: Provenance, place: Answer) -> dict[str, Answer]:
-    """The four questions of the first screen, of which `place` answers where."""
+def answer_questions(
+    model: Model, verdict: Verdict, provenance: Provenance, place: Answer, *, level: float
+) -> dict[str, Answer]:
+    """The four questions of the first screen, of which `place` answers where.
+
+    The size of the error has the level of the verdict, which of several labels is higher than the
+    `level` of the page.
+    """
     return {
-        "how_far": _how_far_where_advised(model, place),
+        "how_far": _how_far_where_advised(model, verdict, place),
         "where": place,
-        "cost": _cost(model),
+        "cost": _cost(model, level),
         "action": _action(model, provenance),
     }
 
 
-def _how_far_where_advised(model: Model, place: Answer) -> Answer:
+def _how_far_where_advised(model: Model, judged: Verdict, place: Answer) -> Answer:
     """The gap of the segment that the advice is about, then that of all rows.
 
     Without such a segment, or where its mean is not what is wrong, that of all rows alone.
     """
-    all_rows = _how_far(model)
+    all_rows = _how_far(model, judged)
     segment = place.numbers.get("segment")
     if model.advice.kind not in OF_A_SEGMENT or segment is None:
         return all_rows
@@ -130,10 +136,10 @@ def _how_far_where_advised(model: Model, place: Answer) -> Answer:
     return replace(all_rows, phrase=phrase, detail=detail)
 
 
-def _how_far(model: Model) -> Answer:
+def _how_far(model: Model, judged: Verdict) -> Answer:
     """The typical error with its limits, the same for every model.
 
-    Of rare events, observed/expected leads.
+    Of rare events, observed/expected leads. The limits are those that the verdict states.
     """
     s = model.summary
     verdict = model.verdict
@@ -156,18 +162,18 @@ def _how_far(model: Model) -> Answer:
     average += "."
     if verdict.all_rows == "too-good":
         return Answer(question, "These rows cannot show it", average, numbers)
+    page_level = interval.level
+    interval = judged.interval or interval
     low, high = interval.hull
     numbers |= {"l2": interval.estimate, "low": low, "high": high, "level": interval.level}
-    ratio = s.estimates.get("observed_expected")
+    ratio = judged.observed_expected or s.estimates.get("observed_expected")
     if verdict.rare and ratio is not None and math.isfinite(ratio.value):
         numbers |= {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
         size = typical_error(interval, rejected=verdict.rejected)
         average = f"Events are rare, so their ratio leads. The error is {size}. {average}"
     level = level_percent(verdict.level)
-    if verdict.level != interval.level:
-        level = (
-            f"{level} confidence, so that all labels together have {level_percent(interval.level)}"
-        )
+    if verdict.level != page_level:
+        level = f"{level} confidence, so that all labels together have {level_percent(page_level)}"
     else:
         level = f"{level} confidence"
     detail = f"{level}. {average}"
@@ -184,7 +190,7 @@ def _chance_ece(s: Summary) -> tuple[float, float]:
     return estimate.floor, estimate.floor_high
 
 
-def _cost(model: Model) -> Answer:
+def _cost(model: Model, level: float) -> Answer:
     """What recalibration would save on held-out rows, where that can be shown.
 
     It cannot be known from few clusters, before inverted scores are checked, or from labels that
@@ -236,7 +242,7 @@ def _cost(model: Model) -> Answer:
     else:
         phrase = "Nothing measurable"
     if best.gain > 0 and (clear or code in OFF):
-        words = best.gain_in_words(fixes.before, model.verdict.level)
+        words = best.gain_in_words(fixes.before, level)
         detail = f"On held-out rows {best.with_article} {words}."
     else:
         detail = _unclear_gain(fixes, best)

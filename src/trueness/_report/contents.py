@@ -214,7 +214,7 @@ def _model(
         notes=tuple(notes.sentences),
     )
     step()
-    return _with_answers(model, verdict, tested, provenance)
+    return _with_answers(model, verdict, tested, provenance, level)
 
 
 def _remedies(a: Asked, notes: Notes) -> Remedies | None:
@@ -235,13 +235,13 @@ def _with_notes(part: Any, notes: tuple[str, ...]) -> Any:
 
 
 def _with_answers(
-    model: Model, verdict: Verdict, tested: Tested | None, provenance: Provenance
+    model: Model, verdict: Verdict, tested: Tested | None, provenance: Provenance, level: float
 ) -> Model:
     """The model with the four answers of the first screen."""
     grounds = Grounds(
         verdict, model.picture, tested, model.slices, model.classes, model.summary.brier
     )
-    answers = answer_questions(model, provenance, where(grounds))
+    answers = answer_questions(model, verdict, provenance, where(grounds), level=level)
     return replace(model, answers=answers | answers_on_statement(verdict, answers))
 
 

@@ -11,6 +11,7 @@ TOO_SMALL = "too small to be estimated"
 _ROUNDING = 1e-12  # left over when equal numbers are subtracted
 _MOST_DECIMALS = 12
 _MOST_COMMON_DECIMALS = 6
+_LARGEST_COUNT = 1e12
 _ALL_DIGITS = 1e9  # from here on three digits and an exponent: nobody reads more
 
 
@@ -227,12 +228,20 @@ def points(*values: float) -> tuple[str, ...]:
 
 
 def level_percent(level: float) -> str:
-    """A confidence level with all its digits.
+    """A confidence level with two decimals, or with two digits of its distance from 0 or 100 %.
 
     >>> level_percent(0.95), level_percent(0.9545), level_percent(1 - 0.95)
     ('95 %', '95.45 %', '5 %')
+    >>> level_percent(1 - 0.05 / 3), level_percent(1 - 0.05 / 3000), level_percent(1 - 1e-9)
+    ('98.33 %', '99.9983 %', '99.9999999 %')
     """
-    return f"{round(100 * level, 9):g} %"
+    hundred = 100 * level
+    distance = min(hundred, 100 - hundred)
+    decimals = 2
+    if 0 < distance < 1:
+        decimals = max(2, 1 - math.floor(math.log10(distance)))
+    digits = f"{hundred:.{decimals}f}".rstrip("0").rstrip(".")
+    return f"{digits} %"
 
 
 def percentage(value: float | None) -> str:
@@ -261,13 +270,15 @@ def p_value(p: float | None, *, named: bool = True) -> str:
 
 
 def total(value: float) -> str:
-    """A sum of weights: whole numbers in full, others with six digits.
+    """A sum of weights: whole numbers in full, others with six digits or as whole numbers.
 
-    >>> total(1_000_000.0), total(1234.56789)
-    ('1,000,000', '1,234.57')
+    >>> total(1_000_000.0), total(1234.56789), total(5_935_360.4), total(3.2e15)
+    ('1,000,000', '1,234.57', '5,935,360', '3.20e+15')
     """
-    if float(value).is_integer():
-        return f"{int(value):,}"
+    if abs(value) >= _LARGEST_COUNT:
+        return in_digits(value, 0)
+    if float(value).is_integer() or abs(value) >= 1e6:
+        return f"{value:,.0f}"
     return f"{value:,.6g}"
 
 
