@@ -18,7 +18,7 @@ from trueness._assess.where import (
     worst_segment,
 )
 from trueness._input.segment_columns import SegmentColumn
-from trueness._text.numbers import number, percent
+from trueness._text.numbers import number, percent, total
 from trueness._text.strings import shorten
 from trueness.errors import quietly
 from trueness.measure._slope import inside_cells
@@ -270,9 +270,12 @@ def _with_remedies(
     tally = a.view("confidence").tally
     certain = None if tally is None else inside_cells(tally.parts[0])
     if certain is not None and certain.wrong and not best.gain_low > 0:
+        wrong = total(certain.wrong)
+        if certain.certain != certain.certain_weight:
+            wrong = f"some of them, with a weight of {wrong},"
         reason = (
-            f"{certain.certain:,.6g} rows have a score of exactly 0 or 1, {certain.wrong:,.6g} "
-            "with the other label: nothing is that certain."
+            f"{total(certain.certain)} rows have a score of exactly 0 or 1, {wrong} with the other "
+            "label: nothing is that certain."
         )
         numbers = {"certain_wrong": certain.wrong}
         return Advice("check-labels", "Predict no exact 0 or 1", reason, numbers=numbers)

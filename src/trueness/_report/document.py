@@ -25,6 +25,7 @@ from trueness._text.numbers import (
     p_value,
     percent,
     span,
+    total,
 )
 from trueness._text.strings import (
     align,
@@ -508,7 +509,7 @@ def _rows_sentence(contents: Contents) -> str:
     if unweighted:
         parts.append(f"{count(unweighted, 'row')} with weight 0 left out")
     if rows.weights != "none":
-        parts.append(f"{rows.weights} weights, {rows.weight:,.6g} in total")
+        parts.append(f"{rows.weights} weights, {total(rows.weight)} in total")
     return "; ".join(parts)
 
 

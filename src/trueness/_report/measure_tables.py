@@ -18,6 +18,7 @@ from trueness._text.numbers import (
     points,
     signed_with_limits,
     span,
+    total,
 )
 from trueness._text.strings import capitalized
 from trueness._text.table import Cell, Column, Table
@@ -269,9 +270,7 @@ def _line_measures(model: Model, top_label: bool) -> Iterator[_Line]:
     yield from _listed(s, "line", " (confidence)" if top_label else "")
     if s.n_certain:
         left_out = f"left out of slope and intercepts; {contradicted_in_words(s.n_certain_wrong)}"
-        yield _Line(
-            "n_certain", "Scores of exactly 0 or 1", f"{s.n_certain:,.6g}", meaning=left_out
-        )
+        yield _Line("n_certain", "Scores of exactly 0 or 1", total(s.n_certain), meaning=left_out)
 
 
 def _proper_scores(model: Model) -> Iterator[_Line]:

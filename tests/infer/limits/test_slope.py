@@ -102,6 +102,17 @@ def test_scores_of_0_and_1_are_counted_and_change_nothing_else():
     )
 
 
+def test_of_sampling_weights_scores_of_0_and_1_are_counted_not_weighed():
+    """Sampling weights of 1,000 on average: five scores, not 5,000."""
+    y, p = some_rows()
+    n = len(y)
+    weight = np.r_[np.linspace(500.5, 1_500.25, n), 900.5, 1_000.5, 1_100.5, 900.5, 1_000.5]
+    found = tn.estimate(
+        "slope", [*y, 0, 1, 0, 1, 1], [*p, 0.0, 0.0, 1.0, 1.0, 1.0], sample_weight=weight
+    )
+    assert found.note.startswith("5 scores of exactly 0 or 1 are left out")
+
+
 LAWS = {
     "uniform": lambda rng, n: rng.random(n),
     "rare": lambda rng, n: rng.beta(1, 15, n),
