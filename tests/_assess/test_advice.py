@@ -269,6 +269,17 @@ def test_a_segment_whose_map_shows_no_gain_may_be_left():
     assert found.gain_low < 0 < found.gain
 
 
+def test_a_map_for_all_rows_is_advised_where_nearly_all_rows_are_one_segment():
+    """As for 1,163 of 1,190 applicants: the others are right, too few for a map of their own."""
+    region = np.where(np.arange(8_000) % 10 == 0, "south", "north")
+    y, p = drawn(8_000, wrong=lambda p: np.where(region == "north", odds_times(2)(p), p))
+    a = tn.assess(y, p, by={"region": region})
+    assert a.segments.value[0] == "north"
+    assert a.segments.differs[0]
+    assert a.advice.kind == "recalibrate"
+    assert a.advice.gain_low > 0
+
+
 def test_a_map_for_all_rows_is_not_advised_where_one_segment_makes_them_wrong():
     """So many rows of one region are off that a map for all rows gains; one by region gains more."""
     region = np.where(np.arange(8_000) % 4 == 0, "south", "north")

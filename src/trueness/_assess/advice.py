@@ -39,6 +39,8 @@ OFF = ("miscalibrated", "nearly-calibrated")
 # Slope, and share of the variance explained, of rows that the model seems to know.
 _STEEP = 2
 _SEPARATED = 0.95
+# Share of the rows from which on a segment is nearly all rows.
+_MOST_ROWS = 0.5
 
 
 def advice(a: Asked) -> Advice:
@@ -96,7 +98,12 @@ def _segment_with_an_error_of_its_own(
 
 
 def _needs_its_own_map(a: Asked, segment: SegmentRow) -> bool:
-    """Whether a map by its column is shown to be better than one map for all rows."""
+    """Whether a map by its column is shown to be better than one map for all rows.
+
+    A segment with half of the rows or more needs none: a map for all rows mends it as well.
+    """
+    if segment["n"] >= _MOST_ROWS * a.view("confidence").n:
+        return False
     column = _column(a, segment)
     if column is None or is_protected(column.name):
         return False
