@@ -141,6 +141,55 @@ def test_advice_follows_the_gain():
     assert unclear.advice.gain_low < 0
 
 
+def test_a_page_without_an_error_has_no_heading_about_one():
+    data = tn.simulate.demo(1_000)
+    fine = tn.report(data.y_true, data.truth, progress=False).to_markdown()
+    assert "## Range by range" in fine
+    assert "## What recalibration would change" in fine
+    off = tn.report(data.y_true, data.y_prob, progress=False).to_markdown()
+    assert "## Where it is wrong" in off
+    assert "## What would fix it" in off
+
+
+def test_a_page_does_not_mark_a_change_as_a_range():
+    data = tn.simulate.demo(1_000)
+    page = tn.report(data.y_true, data.y_prob, progress=False).page()
+    assert "<strong>" in page
+    assert "from <strong>" not in page
+
+
+def test_a_certainty_that_was_wrong_has_a_clause_of_its_own(base):
+    ratio = estimated(base.observed_expected, 0.31, 0.24, 0.38)
+    test = replace(base.test, contradicted=4, alone=False)
+    found = replace(base, rate=0.006, observed_expected=ratio, test=test, slope=None)
+    assert found.headline.endswith(
+        "4 scores of exactly 0 or 1 were wrong (impossible if calibrated), and there were 0.31 "
+        "times as many events as predicted."
+    )
+
+
+def test_one_score_of_exactly_0_or_1_is_not_called_them():
+    y = np.array([0, 1, 0, 1, 1, 0])
+    p = np.array([0.2, 0.7, 0.4, 0.6, 0.4, 0.0])
+    with pytest.warns(tn.errors.TruenessWarning, match="leave it out, .* it does not contradict"):
+        tn.calibration_slope(y, p)
+
+
+def test_clusters_are_collected_with_rows():
+    rng = np.random.default_rng(1)
+    cluster = np.repeat(np.arange(30), 10)
+    p = rng.beta(2, 3, cluster.size)
+    y = (rng.random(p.size) < p).astype(int)
+    found = tn.assess(y, p, cluster=cluster)
+    assert found.verdict.code == "too-few-rows"
+    rows, clusters = re.search(
+        r"Collect about ([\d,]+) rows in ([\d,]+) clusters like these", found.advice.phrase
+    ).groups()
+    assert int(clusters.replace(",", "")) == pytest.approx(
+        int(rows.replace(",", "")) / 10, rel=0.06
+    )
+
+
 def test_two_models():
     data = tn.simulate.demo(4_000)
     found = tn.compare(data.y_true, {"old": data.y_prob, "new": data.truth})

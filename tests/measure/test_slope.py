@@ -25,7 +25,7 @@ def test_scores_of_0_and_1_are_left_out_counted_and_said_to_be_wrong(measure):
             inside, rel=1e-9
         )
     with pytest.warns(
-        tn.errors.CertainScoresWarning, match="2,500,000 of 2,500,006 scores .* 0 of them"
+        tn.errors.CertainScoresWarning, match="2,500,000 of 2,500,006 scores .* none of them"
     ):
         measure([*y, 1], [*p, 1.0], sample_weight=[1] * 6 + [2_500_000])
 
@@ -131,8 +131,8 @@ def test_certain_scores_are_counted_with_those_that_are_wrong(measure, sums):
     for more, scores, message in (
         ([1, 1, 0], [0.0, 0.0, 0.0], r"3 of 7 scores .* 2 of them contradict their label"),
         ([0, 0, 1], [1.0, 1.0, 1.0], r"3 of 7 scores .* 2 of them contradict their label"),
-        ([0, 1], [0.0, 1.0], r"2 of 6 scores .* 0 of them contradict their label"),
-        ([1], [0.0], r"1 of 5 scores .* 1 of them contradicts its label"),
+        ([0, 1], [0.0, 1.0], r"2 of 6 scores .* none of them contradicts its label"),
+        ([1], [0.0], r"1 of 5 scores .* it contradicts its label"),
     ):
         rows = ([*y, *more], [*p, *scores])
         with pytest.warns(tn.errors.CertainScoresWarning, match=message):
@@ -167,6 +167,6 @@ def test_observed_over_expected_in_every_view():
 def test_a_single_certain_score_is_counted():
     with pytest.warns(
         tn.errors.CertainScoresWarning,
-        match="1 of 1 scores is exactly 0.*1 of them contradicts its label",
+        match="1 of 1 scores is exactly 0.*it contradicts its label",
     ):
         assert np.isnan(tn.calibration_slope([1], [0.0]))

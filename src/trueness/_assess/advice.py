@@ -59,7 +59,7 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
         reason = "These rows cannot show how good the scores are."
         return Advice("new-rows", "Evaluate the scores on new rows", reason)
     if verdict.code == "no-evidence":
-        reason = "Nothing was found that recalibration would mend."
+        reason = "Nothing was found that recalibration would improve."
         return Advice("leave", "Leave the scores as they are", reason)
     if verdict.code in ("undetermined", "too-few-rows") and _has_few_clusters(a):
         return _to_check_clusters(a)
@@ -235,8 +235,17 @@ def _to_collect(a: Asked, helpful: Remedy | None) -> Advice:
         until = f"{helpful.with_article} would probably help: it would {helpful.promise}"
     more = rounded(max(0, needed - a.view("confidence").sums.n))
     reason = f"{more} more, to notice an error that matters. Until then, {until}."
-    phrase = f"Collect about {rounded(needed)} rows"
+    phrase = f"Collect about {rounded(needed)} rows{_in_clusters(a, needed)}"
     return Advice("collect", phrase, reason, rows_needed=needed, numbers={"rows": needed})
+
+
+def _in_clusters(a: Asked, rows: int) -> str:
+    """In how many clusters of the present size these rows are; empty where rows are independent."""
+    evidence = a.view("confidence")
+    if not evidence.dependent:
+        return ""
+    clusters = math.ceil(rows * evidence.units / evidence.sums.n)
+    return f" in {rounded(clusters)} clusters like these"
 
 
 def _without_remedies(a: Asked, fixes: Remedies | None) -> Advice:

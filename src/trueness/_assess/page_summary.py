@@ -58,7 +58,10 @@ def summarize(a: Asked, options: Options, notes: Notes) -> Summary:
     classwise = data.classwise
     exact = tally is not None and tally.parts[0].whole
     if tally is not None and not exact:
-        notes.add("Weights are sampling weights, so there is no TCE, which counts rows.")
+        weights = "Weights are sampling weights"
+        if data.events is not None and data.events.kind == "horizon":
+            weights = "Weights stand for rows that were censored"
+        notes.add(f"{weights}, so there is no TCE, which counts rows.")
     absent: list[str] = []
     inference: dict[str, Any] = dict.fromkeys(("ece_interval", "test", "noise_floor"))
     if tally is None:

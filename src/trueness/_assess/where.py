@@ -61,8 +61,7 @@ def where(grounds: Grounds) -> Answer:
     verdict = grounds.verdict
     numbers = _numbers(grounds)
     if verdict.has_few_clusters and not verdict.rejected and not verdict.flags:
-        off = _ranges_off(grounds.picture).partition(" ranges ")[0].lower()
-        detail = f"If rows were independent, {off} ranges would be off." if off else ""
+        detail = _if_independent(grounds.picture)
         return Answer(_QUESTION, f"Not known from {verdict.clusters} clusters", detail, numbers)
     places = [*_range_places(grounds), *_group_places(grounds)]
     if not places:
@@ -121,12 +120,12 @@ def _range_places(grounds: Grounds) -> list[Place]:
     place = picture.worst
     if place is None:
         return []
-    bins = picture.bins
     share = float(picture.shares[place])
     words = _range_in_words(picture, place)
-    detail = f"{_predicted_and_happened(picture, place, verdict)} {_ranges_off(picture)}".strip()
-    if verdict.clustered and bins.band:
-        detail = f"{detail[:-1]}, as if rows were independent."
+    off = _ranges_off(picture)
+    if verdict.clustered and off:
+        off = _if_independent(picture)
+    detail = f"{_predicted_and_happened(picture, place, verdict)} {off}".strip()
     if verdict.all_rows in ("no-evidence", "too-few-rows"):
         phrase = f"Perhaps {words}"
         return [Place("bins", phrase, f"{detail} Taken together, they are within chance.", 0.0)]
@@ -190,6 +189,12 @@ def _ranges_off(picture: Picture) -> str:
     flagged = int(picture.bins.outside.sum())
     verb = "is" if flagged == 1 else "are"
     return f"{_word(flagged)} of {_word(filled).lower()} ranges {verb} off."
+
+
+def _if_independent(picture: Picture) -> str:
+    """How many ranges would be outside the band if rows were independent; empty without one."""
+    off = _ranges_off(picture).partition(" ranges ")[0].lower()
+    return f"If rows were independent, {off} ranges would be off." if off else ""
 
 
 def _range_is_calm(picture: Picture) -> bool:
@@ -279,7 +284,9 @@ def _segments_alike(grounds: Grounds) -> str:
         return ""
     assert grounds.segments is not None
     flagged = int(grounds.segments.flagged.sum())
-    return f"{_groups_off(flagged, len(grounds.segments.value), 'segment')}, as all rows are."
+    off = _groups_off(flagged, len(grounds.segments.value), "segment")
+    which = "not" if flagged == 1 else "none was"
+    return f"{off}, but {which} shown to differ from all rows."
 
 
 def _class_sentence(grounds: Grounds) -> str:

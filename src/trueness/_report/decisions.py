@@ -43,7 +43,7 @@ def decision_sentences(decisions: Decisions) -> tuple[str, ...]:
         return risks, accept
     t = decisions.benefit.threshold
     useful = decisions.benefit.useful()
-    gaps = ", with gaps" if decisions.benefit.gaps() else ""
+    gaps = ", except at some thresholds in between" if decisions.benefit.gaps() else ""
     example = 0.1 if t[-1] > 0.5 else t[49]
     threshold = float(useful[np.argmin(np.abs(useful - example))])
     worth = (1 - threshold) / threshold

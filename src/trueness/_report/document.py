@@ -304,13 +304,19 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
 
 
 def headings(contents: Contents) -> dict[str, str]:
-    """The headings of the tables; the second is named for its readers."""
+    """The headings of the tables; the second is named for its readers.
+
+    Where no error was shown, none of them speaks of one.
+    """
     validated = contents.task == "binary" and contents.source != "bins"
     if validated:
         panel = "The numbers a clinical or credit validation asks for"
     else:
         panel = "Averages, slope and proper scores"
-    return _HEADINGS | {"panel": panel}
+    heads = _HEADINGS | {"panel": panel}
+    if all(model.verdict.code in ("no-evidence", "too-few-rows") for model in contents.models):
+        heads |= {"bins": "Range by range", "remedies": "What recalibration would change"}
+    return heads
 
 
 def plural(contents: Contents) -> str:

@@ -26,6 +26,7 @@ from trueness.infer._catalogue import MEASURES
 from trueness.results import Estimate, Panel
 from trueness.results._inference import INDEPENDENT_FLOOR, contradicted_in_words
 from trueness.results._page import Model, Summary
+from trueness.results._panel import WRONG_CERTAINTIES
 
 Form: TypeAlias = Callable[[float], str]
 
@@ -335,7 +336,9 @@ def _curve_measures(model: Model) -> Iterator[_Line]:
         return
     for test in panel.tests:
         name, meaning = _TESTS[test.method]
-        if model.verdict.clusters is None:
+        if math.isinf(test.statistic):
+            meaning = f"{meaning}∞, {WRONG_CERTAINTIES}"
+        elif model.verdict.clusters is None:
             meaning = f"{meaning}{number(test.statistic, 2)}"
         else:  # the p-value is that of clusters, which no number beside it explains
             meaning = meaning.rpartition(",")[0]

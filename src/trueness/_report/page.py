@@ -35,7 +35,8 @@ from trueness.results._panel import text_on_page
 
 _FRAME_HEIGHT = 860
 _NUMBER = r"−?\d[\d,]*(?:\.\d+)?"
-_RANGE = rf"{_NUMBER} to {_NUMBER}"
+# "From 0.3595 to 0.3594" is a change, not a range.
+_RANGE = rf"(?<!from )(?<![\d.,−]){_NUMBER} to {_NUMBER}"
 
 
 def page(contents: Contents) -> str:

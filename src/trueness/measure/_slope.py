@@ -300,8 +300,13 @@ def inside_cells(cells: Cells) -> InsideCells:
 def left_out(total: float, certain: float, wrong: float, who: str, rest: str) -> str:
     """The sentence about scores of exactly 0 and 1, `who` leaves them out, and the `rest`."""
     amounts = f"{amount_in_words(certain)} of {amount_in_words(total)}"
-    verb = "is" if certain == 1 else "are"
-    subject = f"{amounts} scores {verb} exactly 0 or 1"
+    subject = f"{amounts} scores are exactly 0 or 1"
+    if certain == 1:
+        contradiction = "contradicts" if wrong else "does not contradict"
+        return (
+            f"{amounts} scores is exactly 0 or 1. {who} it out, since its log-odds are infinite; "
+            f"it {contradiction} its label. {rest}"
+        )
     if total != round(total):
         subject = f"Scores of exactly 0 or 1 have a weight of {amounts}"
     why = f"since their log-odds are infinite; {contradicted_in_words(wrong)}"

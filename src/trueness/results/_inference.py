@@ -499,6 +499,8 @@ def contradicted_in_words(wrong: float) -> str:
     """How many scores of exactly 0 and 1 have the other label, or which weight they have."""
     if wrong != round(wrong):
         return f"some, with a weight of {amount_in_words(wrong)}, contradict their label"
+    if wrong == 0:
+        return "none of them contradicts its label"
     return f"{amount_in_words(wrong)} of them contradict{'s its' if wrong == 1 else ' their'} label"
 
 

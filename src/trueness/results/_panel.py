@@ -72,6 +72,8 @@ _PURPOSES = {
     ): "overall accuracy by proper scores (Brier score, scaled Brier score, log loss)",
     ("auc",): "discrimination, for orientation, by the area under the ROC curve (AUC, c-statistic)",
 }
+WRONG_CERTAINTIES = "since labels contradict scores of exactly 0 or 1"
+"""Why the statistic of a test is infinite."""
 _DONE = (
     "the number of rows and of events in the analysis",
     "the measures of calibration and accuracy, and what each is for",
@@ -316,9 +318,10 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
             sentences.append("; ".join(self._finding(key) for key in keys if key in self.names))
         for test in self.tests:
             name, statistic = _TESTS.get(test.method, (test.method, "a statistic"))
-            sentences.append(
-                f"{name} gave {statistic} = {number(test.statistic, 2)} ({test.pvalue_in_words})"
-            )
+            shown = number(test.statistic, 2)
+            if math.isinf(test.statistic):
+                shown = f"{shown}, {WRONG_CERTAINTIES}"
+            sentences.append(f"{name} gave {statistic} = {shown} ({test.pvalue_in_words})")
         return " ".join(f"{capitalized(text)}." for text in filter(None, sentences))
 
     def _finding(self, key: str) -> str:

@@ -127,6 +127,8 @@ def _errors(v: Judged) -> list[str]:
         clauses = _times_clause(v)
         if clauses:
             kinds = [kind for kind in kinds if " on average" not in kind]
+            if _impossible(v):  # another clause comes first
+                clauses = [f"there were {clauses[0]}"]
         if kinds:
             clauses.append(f"the {nouns(v).scores} are {' and '.join(kinds)}")
     if _impossible(v):
