@@ -63,9 +63,10 @@ def group_order(key: Group) -> tuple[tuple[str, Any], ...]:
 
 
 def without_small(groups: Mapping[Key, Any], min_rows: Any) -> dict[Key, Any]:
-    """The sums of groups of at least `min_rows` rows.
+    """The groups of at least `min_rows` rows.
 
-    A warning says how many groups and rows are hidden.
+    `groups` has the sums of each group by its key. A warning says how many groups and rows are left
+    out.
     """
     fewest = checked_whole(min_rows, "min_rows")
     small = [sums.n for sums in groups.values() if sums.n < fewest]
@@ -77,9 +78,11 @@ def without_small(groups: Mapping[Key, Any], min_rows: Any) -> dict[Key, Any]:
 
 
 def plain_group(key: Any, by: By = None) -> Group:
-    """The name as it comes back from a file: text, true or false, or a finite number.
+    """The key of a group as it is read back from a file: text, a truth value, or a finite number.
 
-    Of several columns, a tuple.
+    `key` is the name of a group, such as a NumPy scalar. If `by` is a tuple of columns, `key` must
+    be a tuple or list with one name for each, and a tuple comes back. Other names are refused:
+    None, nan, dates.
     """
     if isinstance(by, tuple):
         if not isinstance(key, tuple | list) or len(key) != len(by):
@@ -108,7 +111,16 @@ def plain_group(key: Any, by: By = None) -> Group:
 
 
 def rows_by_group(group: Any, n: int, by: By = None) -> list[tuple[Group, Ints]]:
-    """The rows of each group that has any; the names of a column must be of one type."""
+    """The key and the rows of each group that has rows.
+
+    `group` has the name of the group of each of the `n` rows, or is one name for all of them. If
+    `by` is a tuple of names, `group` is a dict or frame with these columns, and each combination of
+    their values that occurs is a group, with a tuple as its key. Any other `by` is ignored.
+
+    Rows are given by their numbers, ascending. Groups of one column are in the order in which they
+    first appear. Without rows the list is empty. Refused are missing names, names of several types
+    in one column (1, True and '1'), and a column of the wrong length.
+    """
     keys, codes = _crossed(group, n, by) if isinstance(by, tuple) else _numbered(group, n)
     order = np.argsort(codes, kind="stable")
     ends = np.searchsorted(codes[order], np.arange(1, len(keys)))
@@ -120,7 +132,12 @@ def rows_by_group(group: Any, n: int, by: By = None) -> list[tuple[Group, Ints]]
 
 
 def _crossed(group: Any, n: int, by: tuple[str, ...]) -> tuple[list[Group], Ints]:
-    """The combinations of the names of several columns, and the one of each row."""
+    """The combinations of values of several columns, and the number of the combination of each row.
+
+    `group` is a dict or frame, `by` names its columns, and `n` is the number of rows. Only
+    combinations that occur are listed, sorted by where the value of the first column first appears,
+    then that of the second, and so on. A missing column is refused.
+    """
     present = group.keys() if isinstance(group, Mapping) else getattr(group, "columns", ())
     try:
         lacking = [name for name in by if name not in list(present)]
@@ -143,7 +160,12 @@ def _crossed(group: Any, n: int, by: tuple[str, ...]) -> tuple[list[Group], Ints
 
 
 def _numbered(group: Any, n: int) -> tuple[list[Group], Ints]:
-    """The names of one column, and the number of that of each row."""
+    """The different names of one column, in order of appearance, and the number of each row's name.
+
+    `group` is the column, of `n` entries, or one name for all rows. Refused are missing names,
+    names of several types, names that are neither text, truth values nor finite numbers (such as
+    dates), and a column of another length.
+    """
     if isinstance(group, str | bytes) or np.ndim(group) == 0:  # one name for all rows
         return [plain_group(group)], np.zeros(n, dtype=np.int64)
     missing = None

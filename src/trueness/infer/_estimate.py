@@ -75,7 +75,10 @@ def is_by_row(question: Question) -> bool:
 
 
 def unknown_estimate(question: Question, evidence: Evidence, level: float, note: str) -> Estimate:
-    """The estimate of a measure that the rows do not determine: nan, with a note."""
+    """The estimate of a measure that these rows do not determine.
+
+    Value and limits are nan, and `note` says why.
+    """
     measure = question.measure
     return Estimate(
         measure=measure.name,
@@ -132,9 +135,13 @@ def answers(
     lenient: bool = False,
     draws: DrawsOf = floor_draws,
 ) -> dict[str, Estimate]:
-    """Each measure with its limits and floor.
+    """The estimate of each question, by its key: value, confidence limits and noise floor.
 
-    If `lenient`, a measure that refuses these sums is nan.
+    A question is a measure with its options. The noise floor is the mean, and the upper value at
+    `level`, of the measure for labels that are redrawn from the scores by `draws`; all questions
+    share the same redrawn labels. Without `floor` or `limits` these fields are nan. If `lenient`, a
+    measure that cannot be computed for these rows is nan with the reason as its note; otherwise the
+    error is raised.
     """
     check_flag(floor, "floor")
     limits_of: dict[str, Limits] = {}
@@ -163,7 +170,14 @@ def answers(
 def _value_and_limits(
     question: Question, evidence: Evidence, level: float, seed: int, *, limits: bool
 ) -> Limits:
-    """The value of a measure, and its limits if these are wanted."""
+    """The value of a measure and, if `limits` is true, its confidence limits at `level`.
+
+    Some limits are computed together with the value; their value is then returned, and the measure
+    is not computed a second time. The distances between scores and a fitted curve (ICI, E50, E90
+    and Emax) are always computed in this way, even without `limits`, as one fit gives both. Without
+    limits, `low` and `high` are nan. If the limits cannot be computed for these rows, `note` says
+    why. If the value cannot, InputError is raised.
+    """
     request = Asked(evidence, question.value, question.options, level, seed)
     ends = Limits()
     # The four distances of a curve come with their limits, of one fit.
@@ -177,7 +191,12 @@ def _value_and_limits(
 def _estimate(
     question: Question, evidence: Evidence, level: float, limits: Limits, floor: Floor
 ) -> Estimate:
-    """The record of a measure, from its value and limits and from its noise floor."""
+    """The record of a measure, from its value and limits and from its noise floor.
+
+    The noise floor is what the measure would be if the scores were the true probabilities. The
+    limits are widened to include the value where they do not. The note joins what limits, floor and
+    evidence have to say.
+    """
     measure = question.measure
     value = limits.value
     notes = [limits.note]

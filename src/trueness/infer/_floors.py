@@ -368,7 +368,12 @@ def _is_defined(question: Question, tally: Tally) -> bool:
 def _in_threads(
     function: Callable[[Sequence[Tally]], Any], tallies: Iterator[Tally], workers: int
 ) -> Iterator[Any]:
-    """The results of a function of a few tallies at a time, in order, in this many threads."""
+    """The results of a function of batches of up to 32 tallies, in the order of the tallies.
+
+    `function` takes the tallies of one batch. With one worker, batches are computed one by one in
+    the calling thread, as they are asked for. Otherwise `workers` batches are taken at a time and
+    each is computed in a thread of its own, in a copy of the caller's context.
+    """
     batches = iter(lambda: list(islice(tallies, _TOGETHER)), [])
     if workers == 1:
         yield from map(function, batches)

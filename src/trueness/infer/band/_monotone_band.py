@@ -76,9 +76,15 @@ class BandRuns:
     """The groups of rows and their runs: everything about the band but its level."""
 
     def __init__(self, cells: Cells) -> None:
-        """Group the rows of cells, whose weights count rows, and sum them in dyadic runs of groups.
+        """Group the rows by score, and count rows and events in runs of neighbouring groups.
 
-        Each score is a group if there are few; otherwise groups have equal mass.
+        `cells` has rows and events at each distinct score; its weights must count rows. With n rows
+        there are at most 2√n groups, and at most 1,000. If there are no more distinct scores than
+        that, each is a group; otherwise groups have about the same number of rows. Scores without
+        rows are dropped.
+
+        A run is 1, 2, 4, 8, … neighbouring groups, starting at any group, so that runs overlap.
+        `runs` is their number, over which the error rate is split.
         """
         filled = cells.weight > 0
         if not filled.all():
@@ -124,9 +130,13 @@ class BandRuns:
     def _ends(self, alpha: float) -> _Ends:
         """The band of level 1 − alpha at the edges of the groups.
 
-        Its upper end before a group is the smallest upper limit of all runs that begin with this
-        group or a later one, and 1 after the last. Its lower end is the largest lower limit of all
-        runs that end before this group or an earlier one, and 0 before the first.
+        Each run of groups gives Clopper and Pearson's limits of its event rate, each with the error
+        rate alpha/2 divided by the number of runs (Bonferroni). As the probability rises with the
+        score, a run's upper limit holds at its first score and below, and its lower limit at its
+        last score and above. So the upper end before a group is the smallest upper limit of all
+        runs that begin with this group or a later one, and 1 after the last. The lower end is the
+        largest lower limit of all runs that end before this group or an earlier one, and 0 before
+        the first.
         """
         n = self._rows
         k = self._events
@@ -148,9 +158,11 @@ class BandRuns:
         return np.where(self._several, low[:-1], low[1:])
 
     def _distances(self, ends: _Ends) -> _Pair:
-        """The largest distance of score and band in each group: how wrong its scores may be.
+        """How far the score may be from the event probability in each group, according to the band.
 
-        `ends` is the band at the edges of the groups.
+        `ends` is the band at the edges of the groups. The distance is the larger of (upper end −
+        score) and (score − lower end). The first score of a group has its own; for the other scores
+        of the group it is the largest of theirs.
         """
         low, high = ends
         above_first = high[:-1] - self._first
@@ -169,7 +181,12 @@ class BandRuns:
         return first + float(self._share.others[distance.others <= eps].sum())
 
     def band(self, level: float) -> MonotoneBand:
-        """The band at a level, with one or two entries for each group of scores."""
+        """The band at a level, with one or two entries for each group of scores.
+
+        A group of one score has one entry. A group of several scores has two: its first score, and
+        its last, which stands for all others. `share` is the share of the rows of an entry, and
+        `distance` the largest distance of their scores from either end of the band.
+        """
         ends = self._ends(1 - level)
         low, high = ends
         several = self._several
@@ -198,6 +215,10 @@ def _dyadic_runs(groups: int) -> tuple[Ints, Ints]:
 
 
 def _interleaved(first: Floats, last: Floats, several: Bools) -> Floats:
-    """One number for the first score of each group, and another for the last if it has several."""
+    """One entry for the first score of each group, and one for the last if the group has several.
+
+    `first` and `last` have a number for every group, and `several` says which groups have several
+    scores. The entries of a group follow each other.
+    """
     kept = np.column_stack([np.ones(several.size, dtype=bool), several]).ravel()
     return np.asarray(np.column_stack([first, last]).ravel()[kept])

@@ -88,7 +88,12 @@ class Policy:
 
     @classmethod
     def _checked(cls, table: Mapping[str, Any]) -> Self:
-        """The policy of a table; unknown keys and values, and no bound at all, are refused."""
+        """The policy of a table of keys and values, as a dict or TOML file has them.
+
+        A missing key keeps its default. Refused are an unknown key, a value of the wrong type or
+        outside its range, a bound without its columns or columns without their bound, a margin
+        without a baseline, and a policy with neither a bound nor a baseline.
+        """
         keys = [entry.name for entry in fields(cls)]
         for key in table:
             if key not in keys:
@@ -101,7 +106,11 @@ class Policy:
         return policy
 
     def _check_pairs(self) -> None:
-        """Refuse a bound without its columns, columns without a bound, and no bound at all."""
+        """Refuse keys that need each other if only one is there, and a policy that demands nothing.
+
+        `by` needs `segment_gap`, `columns` needs `slice_gap`, and each the other way round. A
+        margin other than 0 needs a baseline. Without a baseline there must be at least one bound.
+        """
         for columns, bound in (("by", "segment_gap"), ("columns", "slice_gap")):
             has_columns = bool(getattr(self, columns))
             has_bound = getattr(self, bound) is not None
@@ -132,7 +141,10 @@ class Policy:
 
 
 def _value(key: str, value: Any) -> Any:
-    """The value of a key of a policy, checked and of its type."""
+    """The value of one key of a policy, checked and converted to its type.
+
+    `key` decides what is allowed; any key that is not named below is a bound in [0, 1].
+    """
     if key == "level":
         level = checked_level(value)
         if level < _LEAST_LEVEL:

@@ -464,9 +464,10 @@ def _check_number(grades: int) -> None:
 def _names_and_rule(
     bins: Mapping[str, float] | BinsLike | None,
 ) -> tuple[tuple[str, ...], BinRule | None]:
-    """The names of the grades and their cut-offs; no names if the caller gives none.
+    """The names of the grades and the rule that cuts scores into grades.
 
-    No rule either for None. Named cut-offs must ascend from above 0 to at most 1.
+    `bins` is None (the rule is None), or edges or a rule (there are no names), or a dict that names
+    the upper cut-off of each grade. Such cut-offs must ascend from above 0 to at most 1.
     """
     if bins is None:
         return (), None
@@ -566,9 +567,10 @@ def _by_column(
 
 
 def _sums_by_code(column: GradeColumn, evidence: Evidence, place: Ints) -> _GradeSums:
-    """The sums of the rows at these places, by the grades of a column.
+    """The sums of some rows by grade.
 
-    A grade without rows there has sums of 0.
+    `column` has the grade of each row, as a code, and the names of the grades; `place` are the
+    numbers of the rows to sum. A grade without rows among them has sums of 0.
     """
     code = column.code[place]
     by_grade = place[np.argsort(code, kind="stable")]
@@ -583,7 +585,13 @@ def _sums_by_code(column: GradeColumn, evidence: Evidence, place: Ints) -> _Grad
 
 
 def _table(graded: _Graded, model: _Model) -> GradeTable:
-    """The table of grades, judged by a model; a grade without rows is kept, with nan."""
+    """The table of grades, with a line for each grade and one for all rows.
+
+    `graded` has the sums of the rows by grade, and `model` the levels and assumptions. The p-values
+    of grades are adjusted by Holm's method over the grades with rows; that of all rows is not
+    adjusted. An inversion is a grade with a lower event rate than the grade before it. A grade
+    without rows is kept, with nan.
+    """
     sums = graded.sums
     filled = sums.n > 0
     score = np.minimum(sums.score, 1.0)
@@ -658,7 +666,10 @@ class _PeriodLine(NamedTuple):
 
 
 def _period_line(period: str, sums: _GradeSums, i: int) -> _PeriodLine:
-    """The i-th grade in a period; its rate is nan without rows."""
+    """The i-th grade in a period: rows, mean score, events and event rate.
+
+    `sums` has the sums of all grades in this period. Without rows, score and rate are nan.
+    """
     events = float(sums.events[i])
     rate = min(events / float(sums.weight[i]), 1.0) if sums.n[i] else math.nan
     return _PeriodLine(
@@ -682,8 +693,17 @@ def _mean_of_known(values: list[float]) -> float:
 def _grade(sums: _GradeSums, i: int, law: OneFactor, model: _Model) -> Grade:
     """The line of the i-th grade, without adjustment of its p-value.
 
-    `law` is that of the number of events if the predicted probability is right. A grade without
-    rows has a line of nan.
+    `sums` has the sums of the rows of all grades. `law` is the distribution of the number of events
+    if the predicted probability of default (PD) is right, and `model` has levels and assumptions. A
+    grade without rows has a line of nan.
+
+    Fractional weights count as the effective number of independent rows, (Σw)²/Σw². `low` and
+    `high` are confidence limits of the rate, from the events. `limit_low`, `limit_high`,
+    `amber_above` and `red_above` are limits of the rate that would be observed if the PD were
+    right. The light says whether there are too many events: by the p-value or, for an infinitely
+    large portfolio, by Vasicek's quantiles of the rate. A green light becomes "no power" if doubled
+    PDs would turn it amber or red with a probability below one half. If the mean PD is 0, the ratio
+    of rate and PD is infinite with events, and nan without.
     """
     name = sums.names[i]
     if sums.n[i] == 0:
@@ -764,9 +784,10 @@ def _empty_grade(name: str) -> Grade:
 
 
 def _rate_limits(law: OneFactor, k: float, rows: float, model: _Model) -> tuple[float, float]:
-    """The two-sided limits of the rate of `k` events of `rows` rows.
+    """The two-sided confidence limits of the event rate, for `k` events among `rows` rows.
 
-    Clopper and Pearson's or, with correlated rows, those of the one-factor model.
+    Clopper and Pearson's if rows are independent; otherwise those of the one-factor model `law`, in
+    which rows depend on each other. Both numbers may be fractions.
     """
     if model.correlation == 0:
         low, high = clopper_pearson(k, rows, model.level)
@@ -776,9 +797,11 @@ def _rate_limits(law: OneFactor, k: float, rows: float, model: _Model) -> tuple[
 
 
 def _upper_rate(law: OneFactor, k: float, rows: float, model: _Model) -> float:
-    """The one-sided upper limit of the rate of `k` events of `rows` rows, at the margin's level.
+    """The conservative rate: the upper confidence limit of the rate, at the one-sided level of the
+    margin.
 
-    nan without a margin, and 1 if every row has an event.
+    There are `k` events among `rows` rows. Rows are independent (Clopper and Pearson) or follow the
+    one-factor model `law`. nan without a margin. Independent rows that are all events give 1.
     """
     if model.margin is None:
         return math.nan
@@ -793,8 +816,9 @@ def _upper_rate(law: OneFactor, k: float, rows: float, model: _Model) -> float:
 def _power_of_doubled(law: OneFactor, green: float, rows: float, *, whole: bool) -> float:
     """The probability that a grade is not green if every probability of `law` is doubled.
 
-    `green` is the largest number of events that is green, and `rows` the number of rows. 0 if all
-    rows may have an event.
+    `law` is the distribution of the number of events. Doubled probabilities are at most 1. `green`
+    is the largest number of events that is green, and `rows` the number of rows. With `whole`,
+    events are counts. The result is 0 if even events in all rows would be green.
     """
     doubled = OneFactor(np.minimum(2 * law.p, 1.0), law.share, law.correlation)
     # The limit is a rate: times the rows it may miss a whole number by rounding.
@@ -824,8 +848,11 @@ def _light(*, amber: bool, red: bool) -> Literal["green", "amber", "red"]:
 def _offset(cells: Cells | None, total: Grade, level: float) -> Estimate:
     """The shift of all log-odds after which as many events are expected as were observed.
 
-    nan without `cells`, the sums by score. Infinite if all labels are equal, which leaves one limit
-    finite.
+    `cells` has the sums at each distinct score; without them the offset is nan. `total` is the line
+    of all grades. Limits have the confidence `level`: by the likelihood ratio if weights count
+    rows, otherwise Wald's with a sandwich variance. If all labels are equal, the offset is
+    infinite, and only one of its limits is finite. Scores of exactly 0 or 1, which no shift moves,
+    are left out with a note.
     """
     offset = Estimate(
         measure="central-tendency offset",
@@ -860,10 +887,12 @@ def _offset(cells: Cells | None, total: Grade, level: float) -> Estimate:
 
 
 def _notes(grades: list[Grade], sums: _GradeSums, model: _Model) -> Iterable[str]:
-    """Sentences for the reader of the table: `grades` are the lines of the grades with rows.
+    """Sentences for the reader of the table.
 
-    About predicted PDs that fall from grade to grade, about sampling weights and, with a
-    correlation, about lights that would differ for as many rows as there are.
+    `grades` are the lines of the grades with rows, and `sums` those of all grades. A note says
+    which grades have a smaller predicted PD than the grade before. Others are about sampling
+    weights and, with correlated rows, about lights that would differ if the portfolio were not
+    taken as infinitely large.
     """
     falls = [f"{b.grade} below {a.grade}" for a, b in pairwise(grades) if b.score < a.score]
     if falls:

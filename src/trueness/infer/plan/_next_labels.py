@@ -131,16 +131,18 @@ class _Rows:
 
     @property
     def guess(self) -> Floats:
-        """The probability of an event by score and judge together."""
+        """The probability of an event: the mean of score and judge's label, or the score alone."""
         if self.judge is None:
             return self.p
         return (self.p + self.judge) / 2
 
 
 def _read(y_prob: ArrayLike, judge: ArrayLike | None, labelled: ArrayLike | None) -> _Rows:
-    """The scores, the judge's labels and which rows have a human label, checked.
+    """The arguments of :func:`next_labels`, checked and as arrays.
 
-    Without `labelled` no row has one. Scores outside [0, 1], and no row at all, are refused.
+    Without `labelled` no row has a label yet, and without `judge` the judge's labels are None.
+    Refused are no rows at all, scores that are missing or outside [0, 1], and columns that are not
+    0 and 1.
     """
     refuse_shuffled_index(y_prob, {"judge": judge, "labelled": labelled})
     p = finite_numbers(y_prob, "y_prob", if_missing=LEAVE_OUT)
@@ -161,10 +163,12 @@ def _read(y_prob: ArrayLike, judge: ArrayLike | None, labelled: ArrayLike | None
 
 
 def _strata(rows: _Rows, budget: int) -> Ints:
-    """The stratum of each row: groups of the scores, crossed with the judge's labels.
+    """The number of the stratum of each row: groups of scores, crossed with the judge's labels.
 
-    There are five groups, or fewer if the budget leaves less than two labels for each stratum; if
-    even that of all rows has less, they are one stratum.
+    `budget` is the number of labels to be drawn. Every stratum must be able to get two of them.
+    With too small a budget for five groups of scores, the judge's labels are ignored first, then
+    there are four groups, with the judge's labels and without, and so on. The last resort is one
+    stratum of all rows.
     """
     for groups in range(_GROUPS, 0, -1):
         for judge in (rows.judge, None):
@@ -177,8 +181,10 @@ def _strata(rows: _Rows, budget: int) -> Ints:
 def _crossed(rows: _Rows, judge: Floats | None, groups: int) -> Ints:
     """The stratum of each row: groups of scores for each label of the judge, if there is one.
 
-    Groups begin at quantiles of the scores. A group with fewer than two rows to label joins its
-    neighbour. A judge one of whose labels has fewer than two such rows is left out.
+    `judge` has the judge's labels, or is None. `groups` is the number of groups, which begin at
+    quantiles of the scores of all rows; scores with many ties give fewer. A group with fewer than
+    two rows to label joins its neighbour. If fewer than two such rows have one of the judge's
+    labels, the judge is ignored. Strata are numbered 0, 1, … by label, then by score.
     """
     cuts = np.quantile(rows.p, np.arange(1, groups) / groups)
     group = np.searchsorted(np.unique(cuts), rows.p, side="right")
@@ -216,10 +222,11 @@ def _joined(room: Ints) -> Ints:
 
 
 def _spreads(rows: _Rows, stratum: Ints) -> Floats:
-    """The standard deviation of a label in each stratum.
+    """The standard deviation of a label in each stratum, as far as it can be guessed beforehand.
 
-    The label is drawn from the mean score of the stratum or from the mean of score and judge,
-    whichever varies more.
+    It is √(m(1 − m)). Two guesses of the event rate m are tried, the mean score of the stratum and
+    the mean of score and judge's label. The larger standard deviation is taken, so that a judge who
+    finds no events does not make a stratum look certain.
     """
     size = np.bincount(stratum)
     guess = np.bincount(stratum, rows.guess) / size
@@ -228,11 +235,14 @@ def _spreads(rows: _Rows, stratum: Ints) -> Floats:
 
 
 def _allocation(deviation: Floats, size: Ints, room: Floats, budget: int) -> Ints:
-    """The number of labels of each stratum; they add up to the budget.
+    """The number of labels to draw in each stratum; they add up to `budget`.
 
-    Half of the labels are spread evenly over the rows, two at least in each stratum; the rest goes
-    by the number of rows times the standard deviation of a label. No stratum has more than its
-    `room`, the rows without a label. If the budget is too small for that, all is in proportion.
+    Each stratum has a standard deviation of its labels, `size` rows, and `room`, the rows without a
+    label. Half of the labels are spread evenly over the rows, at least two to a stratum. The rest
+    follows Neyman's rule, in proportion to `size` times standard deviation. No stratum gets more
+    than its room. If the budget does not allow that start, each stratum gets its part of two
+    labels, and what is left is in proportion to the rows. Fractions are rounded down; the labels
+    that are then missing go to the largest remainders. `budget` must not exceed the sum of `room`.
     """
     share = size / size.sum()
     floor = np.minimum(np.maximum(_FEWEST, _SPREAD * budget * share), room)
@@ -257,7 +267,8 @@ def _allocation(deviation: Floats, size: Ints, room: Floats, budget: int) -> Int
 def _filled(weight: Floats, room: Floats, amount: float) -> Floats:
     """Share an amount among places in proportion to their weights, none getting more than its room.
 
-    What exceeds a room is shared among the other places; if all are full, less is given.
+    The result has what each place gets. What exceeds the room of a place is shared among the
+    others, again by weight. If all places are full, their sum is less than `amount`.
     """
     filled = np.zeros(weight.size)
     for _ in range(weight.size):
@@ -290,10 +301,12 @@ def _labels_of(rows: _Rows, stratum: Ints) -> Floats:
 
 
 def _relative_length(rows: _Rows, stratum: Ints, chosen: Ints) -> float:
-    """The standard error of the event rate by strata, divided by that of as many random labels.
+    """The standard error of the event rate with this design, relative to simple random sampling.
 
-    `chosen` is the number of labels of each stratum. Random labels are weighted by strata, too. It
-    is 1 if no label varies.
+    `chosen` is the number of labels of each stratum. With N_h/N the share of the rows in stratum h,
+    m_h its guessed event rate and n_h its labels, the variance of the design is Σ (N_h/N)² m_h(1 −
+    m_h)/n_h. That of n random labels is Σ (N_h/N) m_h(1 − m_h)/n: they, too, are weighted by strata
+    afterwards. The result is the root of the ratio: below 1 is a gain. It is 1 if no label varies.
     """
     size = np.bincount(stratum)
     guess = np.bincount(stratum, rows.guess) / size

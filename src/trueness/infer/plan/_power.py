@@ -555,11 +555,17 @@ def rows_for(
     times: int,
     draws: int,
 ) -> int | None:
-    """Rows with which a simulated power, which rises with their number, is `power`.
+    """The number of rows at which a simulated power reaches `power`; None above 10⁷ rows.
 
-    `power_at` simulates the power of n rows with `draws` draws. The search begins at `first` and
-    goes by factors of `times`, then by bisection. Near its target, the normal quantile of the power
-    is about linear in log n. At least `fewest`; None if there are too many.
+    `power_at` gives the share of simulated data sets of n rows, out of `draws`, in which the test
+    succeeds. The true power must rise with n. The search begins at `first` rows. It multiplies or
+    divides them by `times` until the power is reached at one number and missed at another.
+    Bisection then brings the two within 10 % of each other.
+
+    A straight line of the normal quantile of power on log n, through the four tried numbers with
+    the power nearest to the target, smooths the noise of the simulation. Its answer is at most 10 %
+    outside the two numbers. If the line does not rise, the larger of the two is taken. The result
+    is rounded up and at least `fewest`.
     """
     target = float(ndtri(power))
     n = max(first, float(fewest))

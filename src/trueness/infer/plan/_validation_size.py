@@ -418,9 +418,10 @@ def _brier_size(law: ScoreLaw, se: float) -> float:
 
 
 def _c_size(rate: float, c: float, se: float) -> float:
-    """Rows with which a c-statistic of `c` has the standard error `se`, at this event rate.
+    """Rows with which a c-statistic of `c` has the standard error `se`, at the event rate `rate`.
 
-    The larger root of the quadratic equation between n and Newcombe's standard error.
+    Newcombe's formula for n rows is se² = c(1 − c)(1 + (n/2 − 1)a) / (n² rate(1 − rate)) with a =
+    (1 − c)/(2 − c) + c/(1 + c). It is a quadratic equation in n, and the result is its larger root.
     """
     a = (1 - c) / (2 - c) + c / (1 + c)
     s = se**2 * rate * (1 - rate) / (c * (1 - c))
@@ -440,10 +441,13 @@ def _two_digits(n: float) -> int:
 
 
 def _check_targets(targets: dict[str, Any]) -> None:
-    """Refuse a target that is no number above 0 or out of its range; one that is None is left out.
+    """Refuse a target that is out of its range, and two that say the same.
 
-    `targets` are the arguments of :func:`validation_size` by name. The width and the standard error
-    of O/E must not be given together.
+    `targets` are the arguments of :func:`validation_size` that are criteria, by name; None is a
+    criterion that is not wanted. All must be finite numbers from 1e-9 to 1e9. A target named
+    `detect_…` is the wrong O/E or slope to be detected and cannot be 1, which is no error. Margins
+    in units of probability are at most 1; that of O/E may be larger. `oe_width` follows from
+    `oe_se`, so that only one may be given.
     """
     for name, value in targets.items():
         if value is None:

@@ -216,9 +216,12 @@ class _Groups:
     """The groups of Hosmer and Lemeshow's test, and its statistic."""
 
     def __init__(self, cells: Cells, rule: BinRule) -> None:
-        """Group the cells by a rule.
+        """Group the cells, the sums at each distinct score, by a rule; empty groups are left out.
 
-        A group whose scores are all 0, or all 1, adds nothing if its labels agree.
+        For each group the expected number of events E = Σwp and the variance Σw² m(1 − m) are kept,
+        with the mean score m = E/Σw, as in Hosmer and Lemeshow's statistic. A group whose scores
+        are all 0, or all 1, has no variance and does not count as used. If its labels contradict
+        these scores, `statistic` is infinite; if not, the group adds nothing.
         """
         self.first = bin_starts(cells, rule)
         self.weight = segment_sums(cells.weight.astype(np.float64), self.first)
