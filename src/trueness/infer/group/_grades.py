@@ -797,11 +797,11 @@ def _rate_limits(law: OneFactor, k: float, rows: float, model: _Model) -> tuple[
 
 
 def _upper_rate(law: OneFactor, k: float, rows: float, model: _Model) -> float:
-    """The conservative rate: the upper confidence limit of the rate, at the one-sided level of the
-    margin.
+    """The conservative rate of a grade: a one-sided upper confidence limit of its event rate.
 
-    There are `k` events among `rows` rows. Rows are independent (Clopper and Pearson) or follow the
-    one-factor model `law`. nan without a margin. Independent rows that are all events give 1.
+    `model.margin` is the confidence level; without it the result is nan. There are `k` events among
+    `rows` rows, which are independent (Clopper and Pearson's limit) or follow the one-factor model
+    `law`. Independent rows that are all events give 1.
     """
     if model.margin is None:
         return math.nan
