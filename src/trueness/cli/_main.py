@@ -157,6 +157,10 @@ def _orderly_exit(debug: bool = False) -> Iterator[None]:
     except KeyboardInterrupt:
         click.echo("Interrupted.", err=True)
         raise click.exceptions.Exit(130) from None
+    except click.ClickException:
+        # Output that did not fit on a full device would be written again when Python ends.
+        discard_output()
+        raise
     except OSError as reason:
         if reason.errno != errno.EPIPE or debug:
             raise

@@ -215,7 +215,9 @@ def curve_band(
     make it worse: ``docs/evidence/coverage-curves.md`` has the coverage. A truth with a kink,
     :math:`0.3 + 0.8 |p - 1/2|` of uniform scores, lies within simultaneous bands at 95 % in .86
     (spline) and .84 (loess) of samples of 1,000 rows, and in .64 and .56 of 4,000 (80 samples
-    each). The monotone band needs no such assumption.
+    each). Loess does not even follow a wrong slope: with a slope of 0.6 its band contained the
+    truth in .84 of samples of 1,000 rows and .02 of 4,000 (100 samples each), where splines did in
+    .95 and .97. The monotone band needs no such assumption.
 
     *Bins.* All statements are conditional on the scores; labels of different rows are independent.
 
