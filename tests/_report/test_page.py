@@ -86,3 +86,24 @@ def test_a_title_is_shown():
     d = tn.simulate.demo(100)
     found = tn.report(tn.tally(d.y_true, d.y_prob), title="Churn & co", intervals=False)
     assert "<title>Churn &amp; co</title>" in found.page()
+
+
+def test_the_page_states_the_smallest_p_value_as_a_bound_wherever_it_is():
+    """Of one of four labels "p = 0.00063" stood above "p ≤ 0.00063"."""
+    data = tn.simulate.demo(400)
+    p = np.clip(data.y_prob, 0.02, 0.98)
+    P = np.column_stack([1 / (1 + ((1 - p) / p) ** 1.3)] * 4)
+    Y = np.column_stack([data.y_true] * 4)
+    report = tn.report(Y, P, kind="multilabel", progress=False)
+    for text in (report.page(), report.to_text()):
+        bounds = set(re.findall(r"p ≤ (0\.[0-9]+)", text))
+        assert bounds
+        assert not bounds & set(re.findall(r"p = (0\.[0-9]+)", text))
+
+
+def test_the_tce_of_a_calibrated_model_is_the_same_in_table_and_picture():
+    """With one score the TCE is 0 or 100 %, and its mean, 4.5 %, above the 95 % quantile, 0."""
+    p = np.full(4_000, 0.9)
+    y = (np.arange(4_000) < 3_590).astype(int)
+    page = tn.report(y, p, progress=False).page()
+    assert "of a calibrated model, up to 0.0 % with probability 95 %" in page

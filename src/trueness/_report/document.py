@@ -22,7 +22,6 @@ from trueness._text.numbers import (
     count,
     level_percent,
     number,
-    p_value,
     percent,
     span,
     total,
@@ -208,7 +207,7 @@ def _strip(contents: Contents) -> str:
                 shorten(visible(model.name), _LONGEST_NAME),
                 STATES[model.verdict.code],
                 model.verdict.error_in_short,
-                p_value(model.summary.pvalue),
+                model.summary.pvalue_in_words,
                 model.answers["action"].phrase,
             ]
         )

@@ -13,7 +13,6 @@ from trueness._assess.remedies import AUTOMATIC
 from trueness._text.numbers import (
     level_percent,
     number,
-    p_value,
     percentage,
     points,
     signed_with_limits,
@@ -235,7 +234,7 @@ def _errors(model: Model, top_label: bool) -> Iterator[_Line]:
     yield _Line(
         "test",
         f"Test of calibration{view}",
-        p_value(None) if s.test is None else s.test.pvalue_in_words,
+        s.pvalue_in_words,
         meaning=f"{test}could the labels have been drawn from the scores?",
     )
     # Without its floor the TCE misleads: even a calibrated model has one above 0.

@@ -26,7 +26,7 @@ from trueness._report.measure_tables import shown_panel
 from trueness._report.reliability import reliability_chart
 from trueness._report.series_picture import series_chart
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
-from trueness._text.numbers import level_percent, p_value, percentage, total
+from trueness._text.numbers import level_percent, percentage, total
 from trueness._text.strings import json_ready, uncapitalized, visible, visible_lines
 from trueness._text.table import Column, Table
 from trueness.results._first_screen import Answer
@@ -138,7 +138,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
     return {
         "id": f"m{i}",
         "model": model,
-        "p": p_value(model.summary.pvalue),
+        "p": model.summary.pvalue_in_words,
         "error": model.verdict.error_in_short,
         "headline": headline,
         "certainty": certainty,
@@ -169,6 +169,11 @@ def _tce_floor(model: Model) -> str:
     estimate = model.summary.estimates.get("tce")
     if estimate is None or math.isnan(estimate.floor):
         return ""
+    # Where rarely all scores are rejected and else none, the mean says less than the quantile.
+    if estimate.floor_high < estimate.floor:
+        level = level_percent(estimate.level)
+        highest = percentage(estimate.floor_high)
+        return f"; of a calibrated model, up to {highest} with probability {level}"
     return f"; of a calibrated model, about {percentage(estimate.floor)}"
 
 

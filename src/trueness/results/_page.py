@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from trueness import results
+from trueness._text.numbers import MISSING
 from trueness._text.strings import json_ready
 from trueness.results._first_screen import Answer, Picture
 from trueness.results._remedies import Advice, Remedies, Remedy
@@ -240,6 +241,11 @@ class Summary:
     def pvalue(self) -> float | None:
         """The p-value of the test; None if there is no test."""
         return None if self.test is None else self.test.pvalue
+
+    @property
+    def pvalue_in_words(self) -> str:
+        """The p-value as the test states it, "p ≤ …" at the smallest possible; else a dash."""
+        return MISSING if self.test is None else self.test.pvalue_in_words
 
 
 @dataclass(frozen=True)
