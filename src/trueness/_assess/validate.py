@@ -343,8 +343,11 @@ def _crossfit(
 ) -> Validation:
     """A validation by scores that each row gets from a model fitted without it.
 
-    `apparent` is the panel of the model on its own rows; the optimism is what it loses. Rows that
-    are in no test part are left out, and counted.
+    `folds` holds the rows to fit and the rows to score for each model. `apparent` is the panel of
+    the model on the rows that it was fitted to; its optimism is, for each measure, that value minus
+    the value by cross-fitting. `fits(number, tasks)` runs the tasks and yields the number of each
+    with its scores. `options` go to the panel. Rows that are scored by no model are left out; the
+    text about limits gives their number.
     """
     p = np.full(rows.y.size, np.nan)
     for i, scores in fits(
@@ -364,11 +367,19 @@ def _crossfit(
 def _bootstrap(
     rows: _Rows, number: int, apparent: Panel, options: dict[str, Any], fits: Callable[..., Any]
 ) -> Validation:
-    """A validation by `number` models fitted to resampled rows.
+    """Correct a panel of measures for optimism, by models fitted to resampled rows (Harrell).
 
-    The optimism of a measure is its mean loss from the rows that a model was fitted to, to all
-    rows; the apparent panel is corrected by it. Draws where a measure is not finite do not count
-    for it.
+    `apparent` is the panel of a model on the rows that it was fitted to. Each of `number` models is
+    fitted to a resample of the rows (of whole groups, if there are groups), and scores all rows.
+    Its loss is the measure on its own resample minus the measure on all rows. The optimism of a
+    measure is the mean loss over draws in which it is finite, or nan if there are none.
+
+    `fits(number, tasks)` runs the tasks, perhaps in parallel, and yields the number of each with
+    its scores. `options` holds the seed and the curve.
+
+    In the result, `corrected` is the apparent panel with each value and its limits moved by the
+    optimism, which is treated as known; tests are left out. The text about limits says more if the
+    optimism of the slope is large or nan.
     """
     draws: list[Ints] = []
     rng = stream(options["seed"], "resample")

@@ -171,9 +171,11 @@ class KernelMeans:
 
 
 def reflected_kernel(place: Floats, width: float, score: Floats, sigma: float) -> Floats:
-    """The mean of the kernel over each place, for each score.
+    """The Gaussian kernel on [0, 1], averaged over each place, of shape (places, scores).
 
-    A place is an interval of the given width.
+    A place is an interval of length `width`, given by its middle. `sigma` is the standard deviation
+    of the kernel. What would fall below 0 or above 1 is reflected back: mirror images of each score
+    stand for it.
     """
     images = math.ceil((6 * sigma + 1) / 2)  # beyond six widths lies 2e-9
     mass = np.zeros((place.size, score.size))
@@ -191,7 +193,16 @@ def _enough_points(sigma: float, fewest: int = _FEWEST) -> int:
 
 
 def _fixed_points(deposits: Floats, start: float | None = None) -> list[tuple[float, float]]:
-    """For each row: the integral at the width that equals it, and that width."""
+    """For each row: the smooth calibration error, and the width of the kernel.
+
+    A row of `deposits` holds the residuals of one problem on a grid of midpoints, divided by its
+    total weight. Blurred at a width, their absolute value has an integral that falls as the width
+    grows. The smooth error is the integral that equals its own width, so that both numbers agree up
+    to the tolerance of the search.
+
+    Searches begin at the width `start`, or without one at the sum of the absolute deposits. Where
+    that sum is below `_NEGLIGIBLE`, it is returned as both numbers.
+    """
     masses = np.abs(deposits).sum(axis=1).tolist()
     series = dct(deposits, axis=1) / 2
     searches = [_Search(start or mass or 1.0) for mass in masses]
@@ -234,7 +245,13 @@ class _Search:
         return math.exp(self.at)
 
     def step(self, value: float) -> None:
-        """Go on from the integral at the present width."""
+        """Choose the next width, given `value`, the integral at the present width.
+
+        The search ends (`ended`) if the integral equals the width, or if the root is enclosed, up
+        to the tolerance `_SAME` of their logarithms. An integral of 0 says that the width is too
+        large: the next is smaller by a factor of e. Otherwise the next width is that of the secant
+        through the last two steps, or the middle of the enclosing interval if the secant leaves it.
+        """
         self.value = value
         if value <= 0:  # the residuals cancel at this width, to the last digit
             self.low = -math.inf
@@ -260,9 +277,16 @@ class _Search:
 
 
 def _blurred_integrals(series: Floats, rows: Sequence[int], widths: Sequence[float]) -> Floats:
-    """The integrals of some rows, each with its own width.
+    """Integrals of the absolute residuals on [0, 1], each blurred at a width of its own.
 
-    Each takes as many midpoints as its width needs.
+    `series` holds one row per problem: the cosine coefficients of its residuals. `rows` numbers the
+    problems wanted, and `widths` has one entry for each of them. The result has one integral for
+    each of them, in the same order.
+
+    A narrow kernel needs a finer grid: the number of midpoints is a power of two that gives at
+    least `_POINTS_PER_SIGMA` of them per width, up to `_MOST`, and at most the number of
+    coefficients. Problems with the same number are done together. Coefficients that even the
+    narrowest width of that grid makes vanish are left out.
     """
     sizes = np.array([_enough_points(width, _FEWEST_VALUES) for width in widths])
     integrals = np.empty(len(sizes))
@@ -279,12 +303,18 @@ def _blurred_integrals(series: Floats, rows: Sequence[int], widths: Sequence[flo
 
 
 def _integrals(terms: Floats, widths: Floats, n_points: int) -> Floats:
-    r"""Integrals of the absolute value of the residuals, each blurred at a width.
+    r"""Integrals over [0, 1] of the absolute value of the residuals, each blurred at a width.
 
-    `terms` are the first of the coefficients :math:`\sum_i r_i \cos(\pi k p_i)`, from the
-    residuals' deposit on midpoints; the width makes the others vanish. The mean over midpoints is
-    exact to all orders except at kinks: between values :math:`a` and :math:`-b` it is off by
-    :math:`ab / (a + b) - (a + b) / 6` steps, which is subtracted.
+    `terms` has one row per problem: the first of the coefficients :math:`c_k = \sum_i r_i \cos(\pi
+    k p_i)`, for :math:`k = 0, 1, \dots`; later ones count as 0. `widths` are the standard
+    deviations :math:`\sigma` of the Gaussian, one per row. The result has one number per row.
+
+    Blurring, with reflection at 0 and 1, multiplies :math:`c_k` by :math:`\exp(-(\pi k \sigma)^2 /
+    2)`. The DCT of type 3 then gives the values :math:`c_0 + 2 \sum_{k \ge 1} c_k \cos(\pi k x)` at
+    `n_points` midpoints x. The mean of their absolute values is accurate except where the sign
+    changes. Between neighbours :math:`a` and :math:`-b` it is too large by :math:`ab / (a + b) - (a
+    + b) / 6` steps: the Euler-Maclaurin term of a jump of :math:`2 (a + b)` in slope, at :math:`a /
+    (a + b)` of the step. This is subtracted.
     """
     reach = terms.shape[1]
     fade = np.exp(-0.5 * (np.pi * widths[:, None] * np.arange(reach)) ** 2)
@@ -317,7 +347,14 @@ def _deposits(p: NDArray[Any], columns: _Columns, n_points: int) -> list[Floats]
 
 
 def _spread(moments: Floats, n_points: int) -> Floats:
-    """Moments of cells as values on the grid, by cubic interpolation, reflected at both ends."""
+    """The deposit on `n_points` midpoints, from the moments of the cells between them.
+
+    Row k of `moments` holds, for each cell, the sum of the values times the k-th power of their
+    place in it, from 0 to 1. A cell lies between two neighbouring midpoints; the first and the last
+    reach beyond the interval. `_CUBICS` turns the moments of a cell into the shares of its four
+    nearest midpoints, by cubic interpolation. Shares that fall on the two points beyond either end
+    are reflected into the interval.
+    """
     spread = np.zeros(n_points + 4)
     for node, share in enumerate(_CUBICS @ moments):
         spread[node : node + n_points + 1] += share
@@ -350,9 +387,11 @@ class Loess(NamedTuple):
     cells)."""
 
     def design(self, x: Floats) -> Floats:
-        """Weights of heights and slopes at `x`, of shape (m, 2 V): cubic Hermite interpolation.
+        """The matrix that turns heights and slopes at the vertices into the curve at `x`.
 
-        Nan beyond the ends.
+        Of shape (m, 2 V), for m places and V vertices: the first V columns multiply heights, the
+        others slopes. Between two vertices the curve is the cubic with their heights and slopes
+        (Hermite interpolation). Rows of places beyond the first or last vertex are nan.
         """
         v = self.vertices
         i = np.clip(np.searchsorted(v, x, side="right") - 1, 0, v.size - 2)
@@ -388,9 +427,12 @@ def loess(x: Floats, weight: Numbers) -> Loess:
 
 
 def _vertices(x: Floats, weight: Numbers) -> Floats:
-    """The places where loess fits lines: cells are halved until each has few enough rows.
+    """The places, ascending, at which loess fits its local quadratics.
 
-    A cell of rows with one score is not cut.
+    `x` are distinct scores, ascending, and `weight` their weights. The range of the scores, widened
+    a little at both ends, is halved at the median of its rows. Each part is halved again until it
+    holds at most 15 % of all rows (`SPAN` times `_CELL`). The cuts and the two ends are the
+    vertices. A part whose median row has the score of one of its ends is not cut.
     """
     reached = np.concatenate([[0], np.cumsum(weight)])
     whole = weight.dtype.kind == "i"
@@ -419,7 +461,14 @@ def _vertices(x: Floats, weight: Numbers) -> Floats:
 
 
 def _untied(middle: float, below: float, above: float, first: float, last: float) -> float:
-    """The rank nearest to `middle` after which scores change, or a nearer end of the range."""
+    """The rank at which to cut a part of the rows: `middle`, or the end of a run of ties near it.
+
+    Ranks count rows in ascending order of score. `below` and `above` are the ranks at which the run
+    of equal scores around `middle` begins and ends; `first` and `last` are those of the part. The
+    nearer end of the run is taken if it lies inside the part, and is nearer to `middle` than the
+    end of the part on the other side (or just as near, when the run ends above). Otherwise it is
+    `middle`.
+    """
     if above - middle <= middle - below:
         if above < last and 2 * middle - above >= first:
             return above
@@ -430,7 +479,14 @@ def _untied(middle: float, below: float, above: float, first: float, last: float
 
 
 def _local_operator(x: Floats, weight: Numbers, at: float) -> tuple[Floats, Floats]:
-    """The linear maps from the events of all cells to height and slope at one place."""
+    """The linear maps from the events of all cells to height and slope of the curve at `at`.
+
+    Height and slope are the scalar products of these two arrays with the events. They come from the
+    least-squares quadratic in `x`, with tricube weights :math:`(1 - |x - v|^3 / h^3)^3` times the
+    weights of the cells, where :math:`v` is `at` and :math:`h` the distance within which 75 % of
+    the rows lie. Cells farther away have 0 in both arrays. If the nearest score alone has 75 % of
+    the rows, only cells at that distance count, all in full.
+    """
     squares = (x - at) ** 2
     reach = _reach(squares, weight)
     nearest = float(squares.min())
@@ -452,7 +508,11 @@ def _local_operator(x: Floats, weight: Numbers, at: float) -> tuple[Floats, Floa
 
 
 def _reach(squares: Floats, weight: Numbers) -> float:
-    """The squared distance of the nearest 75 % of the rows."""
+    """The squared distance within which the nearest 75 % of the rows lie.
+
+    `squares` are the squared distances of the cells from a place, in any order, and `weight` their
+    weights. Whole weights count rows: 75 % of them is rounded down, and is at least one row.
+    """
     order = np.argsort(squares, kind="stable")
     reached = np.cumsum(weight[order])
     share = SPAN * float(reached[-1])

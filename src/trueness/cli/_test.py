@@ -190,6 +190,14 @@ def _adjust(results: list[dict[str, Any]]) -> None:
 
 
 def _output(rows: "DataSet", results: Sequence[dict[str, Any]], *, top: bool) -> Output:
+    """The table of test results for the terminal, and all results as data.
+
+    `results` has one entry per method, group and model. `top` says that, for several classes, the
+    largest score was tested. The column of the strongest evidence is shown only if some result has
+    it; otherwise it is part of the data alone. Notes below the table describe the rows, say what
+    each method assumes, list doubts about single results, and explain adjusted p-values if there
+    are any.
+    """
     named = any(entry["strongest"] for entry in results)
     groups = group_columns(rows.request.by)
     columns = [

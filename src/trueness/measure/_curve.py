@@ -226,7 +226,12 @@ def flexible_curve(cells: Cells, fit: SplineCurve | LoessCurve) -> Curve:
 
 
 def curve_of_cells(cells: Cells, method: Literal["isotonic", "smooth"]) -> Curve:
-    """The isotonic or kernel curve of one binary problem; without points if it has no rows."""
+    """The isotonic or kernel curve of one binary problem; without points if it has no rows.
+
+    An isotonic curve has one point for each block of scores to which isotonic regression gives one
+    value: mean score, rate of events, rows, weight, and the smallest and largest score of the block
+    as its edges.
+    """
     if not cells.size:
         return Curve(
             **_no_points(cells),
@@ -254,7 +259,15 @@ def curve_of_bins(bins: Bins, rule: str) -> Curve:
 
 
 def _smooth_curve(cells: Cells) -> Curve:
-    """The kernel curve of smooth ECE on a grid; nan where no score is near."""
+    """The kernel curve of one binary problem: mean label against mean score, by Gaussian weights.
+
+    The kernel's width, in `bandwidth`, is the one that smooth ECE chooses. [0, 1] is cut into
+    `PLACES` intervals of equal length, with one point for each. `x` and `y` are the kernel means of
+    score and label at its middle, which is also its `low_edge` and `high_edge`; `n` and `weight`
+    count the rows whose scores lie in the interval. `x` and `y` are nan where no score lies within
+    one width of the middle (or half an interval, if that is larger). `KernelMeans` may widen the
+    kernel to `_NARROWEST`, which does not change `bandwidth`. There must be at least one cell.
+    """
     from trueness._numerics.smooth import (
         KernelMeans,
         smooth_error,
@@ -272,9 +285,10 @@ def _smooth_curve(cells: Cells) -> Curve:
 
 
 def rows_near(place: Floats, score: Floats, sigma: float) -> Bools:
-    """Whether a score lies within one width of the kernel from each place.
+    """For each place, whether a score lies near enough for the smooth curve to be drawn there.
 
-    Elsewhere there is no curve.
+    `score` ascends. Near means within `sigma`, the width of the kernel, or within half the distance
+    between two places, if that is larger.
     """
     after = np.searchsorted(score, place)
     left = score[np.maximum(after - 1, 0)]
@@ -285,7 +299,12 @@ def rows_near(place: Floats, score: Floats, sigma: float) -> Bools:
 
 
 def _points(x: Floats, y: Floats, place: Floats, cells: Cells, start: Ints) -> _Columns:
-    """Points at their places, with the rows between consecutive starts, which may be equal."""
+    """The columns of a curve with one point per place.
+
+    `x` and `y` are the coordinates, `place` goes into both edges. Point i stands for the cells from
+    `start[i]` up to, and without, `start[i + 1]`; their rows and weights are added. If the two are
+    equal, both sums are 0.
+    """
     filled = start[1:] > start[:-1]
     columns: _Columns = {"x": x, "y": y, "low_edge": place, "high_edge": place}
     for name, values in (("n", cells.count), ("weight", cells.weight)):

@@ -198,7 +198,13 @@ class Curve(NamedTuple):
 
 
 def line(value: float, slope: float, a: float = 0.0, b: float = 0.0) -> Curve:
-    """The curve value + slope · z + a log p − b log(1 − p)."""
+    """The curve h(z) = `value` + `slope` · z + `a` · log p − `b` · log(1 − p).
+
+    Here z is the log-odds of a score and p = 1 / (1 + exp(−z)) the probability that belongs to it;
+    h(z) is the log-odds after recalibration. The curve has no breaks: its one piece begins at z = 0
+    with height `value` and slope `slope`, and does not bend. With `a` = `b` = 0 it is the straight
+    line of Platt scaling.
+    """
     return Curve(
         np.zeros(0),
         np.zeros(1),
@@ -211,7 +217,11 @@ def line(value: float, slope: float, a: float = 0.0, b: float = 0.0) -> Curve:
 
 
 def joined(x: Floats, y: Floats) -> Curve:
-    """Points joined by straight lines, with slope 1 outside."""
+    """The curve through the points (x, y), joined by straight lines.
+
+    `x` ascends; of points with equal `x` the last is kept. Before the first point and after the
+    last, the curve goes on with slope 1.
+    """
     apart = np.append(np.diff(x) > 0, True)
     x = x[apart]
     y = y[apart]
@@ -222,9 +232,10 @@ def joined(x: Floats, y: Floats) -> Curve:
 
 
 def with_slopes(breaks: Floats, value: Floats, slope: Floats) -> Curve:
-    """The curve with these values and slopes at breaks.
+    """The curve with the given heights (`value`) and slopes at its breaks.
 
-    Its slope is linear between them and constant outside.
+    Between two breaks its slope changes linearly, so that each piece is a parabola; outside it is
+    constant. The heights must fit the slopes: they are not changed, and not checked.
     """
     bend = np.diff(slope) / (2 * np.diff(breaks))
     starts, height, steep = (
@@ -234,7 +245,13 @@ def with_slopes(breaks: Floats, value: Floats, slope: Floats) -> Curve:
 
 
 def weighted_curve(terms: Iterable[tuple[float, Curve]]) -> Curve:
-    """The weighted sum of curves, on all their breaks."""
+    """The weighted sum of curves, as one curve.
+
+    `terms` are pairs of weight and curve; those with a negligible weight are dropped. The breaks of
+    the sum are those of all curves. On each piece, height, slope and bend of the curves are taken
+    at the start of that piece and added; the factors `a` and `b` of log p and −log(1 − p) are added
+    too.
+    """
     kept = [(float(weight), curve) for weight, curve in terms if weight > _NEGLIGIBLE]
     breaks = np.unique(np.concatenate([curve.breaks for _, curve in kept]))
     starts = np.concatenate([breaks[:1], breaks]) if breaks.size else np.zeros(1)

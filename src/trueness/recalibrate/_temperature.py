@@ -205,9 +205,20 @@ class EnsembleTemperatureScaling(LogitMap):
 def fit_structured(
     logits: NDArray[Any], y: Ints, w: Floats, structure: Structure, ridge: float, max_iter: int
 ) -> tuple[float, Linear, soft.Regression]:
-    """One temperature, log-odds linear in centred logits, and how they were fitted.
+    """Fit log-odds of classes that are linear in the logits, pulled towards one temperature.
 
-    A ridge pulls the log-odds towards the temperature.
+    `logits` have shape (n, K); `y` are the codes of the labels, `w` the weights of the rows. With z
+    the logits of a row minus their mean, a temperature T is fitted first (with a ridge towards 1).
+    Then a multinomial regression fits log-odds W z + b, where W has shape (K, K) and b has K
+    entries. With `structure` "vector" W is diagonal. Quadratic penalties pull the diagonal of W
+    towards 1 / T, and b and the rest of W towards 0. `ridge` multiplies all of them. As the
+    regression minimises a mean, the penalties are divided by the sum of the weights and so fade as
+    rows increase.
+
+    The result is T, the map (W, b), and the solution of the regression with its steps and whether
+    it converged within `max_iter` steps of Newton's method; that is not checked here. The penalties
+    are those of Berta, Holzmüller, Jordan and Bach, Structured matrix scaling for multi-class
+    calibration, 2025.
     """
     z = Linear(centred=True)(logits)
     n = float(w.sum())

@@ -82,7 +82,13 @@ def _check_named(names: Names, request: Request) -> None:
 
 
 def _check_long(request: Request, models: Sequence[Model]) -> None:
-    """Raise unless a table with a row per model and question has one label and one score."""
+    """Raise unless the request fits a long table: one with a row per model and question.
+
+    Such a table is asked for by a column that names the model (`--model-column`) or one that names
+    the question (`--pair`). With neither, nothing is checked. With either, four different columns
+    must be given: model, question, label and score, with one score column and one label column in
+    all. The error names `--model-column` even if only `--pair` was given.
+    """
     if request.model_column is None and request.pair is None:
         return
     columns = (request.model_column, request.pair, request.label, models[0].columns[0])

@@ -71,7 +71,13 @@ class Column:
 
 
 def _bytes_of(values: Any) -> tuple[Ints, NDArray[np.uint8]]:
-    """The bytes of each value of an Arrow array without gaps: where they start, and all of them."""
+    """The bytes of each value of an Arrow array without nulls, as two arrays.
+
+    The first holds n + 1 positions, the second bytes: value i is `bytes[starts[i] : starts[i +
+    1]]`. Values are numbers of one width, or texts of type large_string, whose positions have 64
+    bits. A slice of a longer array is read at its own place. For texts, positions are those in the
+    whole buffer and need not begin at 0.
+    """
     _, *buffers = values.buffers()
     n = len(values)
     if len(buffers) == 1:  # values of one width
