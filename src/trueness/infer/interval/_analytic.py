@@ -41,9 +41,15 @@ def null_deviation(
 ) -> float:
     r"""The limiting standard deviation of T for calibrated scores, :math:`\sigma_0 / (n \sqrt w)`.
 
-    For `n` rows and the `k` largest of the scores of `classes` classes, None for one score. `cells`
-    is an int `bins`: cells per axis for cubes, of [0, 1] for P(positive), the paper's m for
-    simplices. `support` says which scores are possible.
+    T is the debiased squared error and w the volume of a cell; :math:`\sigma_0^2` depends on
+    `classes`, `k` and `support` alone. The formula is that of Sun, Chaudhari, Barnett and Dobriban
+    (2025). It is computed by logarithms and limited to e^700.
+
+    `n` is the number of rows. `classes` is the number of classes, or None for one score per row,
+    and `k` is how many of the largest scores of each row are tested. `cells` is the number of cells
+    on each axis, so that a cell has the volume `cells` to the power −k. If all classes are tested,
+    `cells` is the paper's m, and a cell is a simplex of volume m^−(k−1) / (k−1)!. `support` says
+    which scores are possible.
     """
     if classes is not None and k == classes:
         log_volume = -math.lgamma(k) - (k - 1) * math.log(cells)
@@ -61,7 +67,18 @@ def zero_threshold(
     k: int = 1,
     support: Support = "published",
 ) -> float:
-    """The T from which calibration is rejected; other arguments as for :func:`null_deviation`."""
+    """The value of T, the debiased squared error, from which calibration is rejected.
+
+    It is the upper `alpha` quantile of the standard normal distribution, times the limiting
+    standard deviation of T for calibrated scores (:func:`null_deviation`). The test is one-sided:
+    `alpha` is not halved. The confidence set contains zero if T is below this value.
+
+    `n` is the number of rows. `classes` is the number of classes, or None for one score per row,
+    and `k` is how many of the largest scores of each row are tested. `cells` is the number of cells
+    on each axis, or the paper's m if simplices are used. `support` says which scores are possible:
+    'published' is the set printed in the paper, 'reachable' the smaller one that such scores can
+    reach.
+    """
     return upper_quantile(alpha) * null_deviation(n, cells, classes, k, support)
 
 

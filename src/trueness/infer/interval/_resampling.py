@@ -43,10 +43,12 @@ def parallel_draws(
     workers: int,
     report: Callable[[int, int], None],
 ) -> list[_T]:
-    """`resamples` results, the same for any number of threads.
+    """`resamples` results of random draws, the same for any number of threads.
 
-    `draw` returns a number of results that share a stream of random numbers; `report` is called
-    with (done, total).
+    `draw` takes a generator and a number up to 16, and returns that many results. Every group of 16
+    results has a stream of random numbers of its own, spawned from `rng`, so that `workers`, the
+    number of threads, changes no result. Results are in the order of the streams. `report` is
+    called after each group with (done, total).
     """
     sizes = [min(_STREAM, resamples - begin) for begin in range(0, resamples, _STREAM)]
     results: list[_T] = []
@@ -66,7 +68,12 @@ class RowKinds:
     """
 
     def __init__(self, scores: BinnedScores) -> None:
-        """From the rows of each class at each distinct score; empty kinds are left out."""
+        """From the rows of each class at each distinct score; empty kinds are left out.
+
+        `scores` are the scores in bins, with the number of rows and of rows of each class at each
+        score. k classes are studied: a row has one of them or none, so that every score has up to k
+        + 1 kinds. Kinds are in the order of the bins.
+        """
         none = scores.count - scores.hits.sum(axis=1)
         every = np.column_stack([none, scores.hits]).ravel()
         present = np.flatnonzero(every)
@@ -91,10 +98,11 @@ class RowKinds:
         return float(self.of_counts(self.count))
 
     def of_counts(self, count: Ints) -> Floats:
-        """The squared error of samples with `count` rows of each kind.
+        """The debiased squared error of samples with `count` rows of each kind.
 
         The counts are of shape (samples, kinds) and the errors (samples,), or of shape (kinds,) and
-        a single number.
+        a single number. The bins are those of the whole sample; a bin with fewer than two rows in a
+        sample adds nothing to the sum over pairs.
         """
         residual_sums = [np.add.reduceat(count * u, self.first, axis=-1) for u in self.u.T]
         n = np.add.reduceat(count, self.first, axis=-1)
@@ -102,10 +110,11 @@ class RowKinds:
         return pair_mean(n, np.stack(residual_sums, axis=-1), q)
 
     def of_rows(self, row: Ints) -> Floats:
-        """The squared error of samples given by their row numbers.
+        """The debiased squared error of samples given by their row numbers.
 
-        These are of shape (samples, size), from 0 to n − 1 in the order of the kinds; the errors
-        are of shape (samples,).
+        `row` is of shape (samples, size), with numbers from 0 to n − 1 in the order of the kinds:
+        the first numbers are the rows of the first kind, and so on. A number may occur more than
+        once in a sample. The errors are of shape (samples,).
         """
         # If every kind is one row, the row number is the kind.
         if self.count.size == self.n:
@@ -176,7 +185,11 @@ def bootstrap_squared_ece(sums: RowKinds | Bins, resamples: int, rng: _Generator
 
 
 def _resample_counts(count: Ints, resamples: int, rng: _Generator) -> Ints:
-    """The number of rows of each kind in each bootstrap resample, of shape (resamples, kinds)."""
+    """The number of rows of each kind in each bootstrap resample, of shape (resamples, kinds).
+
+    `count` holds the rows of each kind in the sample. Every resample has the same number of rows,
+    drawn with replacement.
+    """
     n = int(count.sum())
     if n > count.size:
         return rng.multinomial(n, count / n, resamples)
@@ -220,7 +233,10 @@ def bootstrap(
 ) -> _Ends:
     """A bootstrap interval for the squared error, whose ends may be negative.
 
-    `ends` is one of the three rules above: a function of the estimate, the resamples and the level.
+    `ends` turns the estimate, the errors of the resamples and `level` into the two ends:
+    :func:`percentile_interval`, :func:`basic_interval` or :func:`centred_interval`. `sums` are the
+    distinct rows of the sample or, for a cheaper approximation, its bins. `resamples` is the number
+    of resamples of all rows, drawn with replacement by `rng`.
     """
     estimate = sums.estimate if isinstance(sums, RowKinds) else sums_of_bins(sums).statistic
     return ends(estimate, bootstrap_squared_ece(sums, resamples, rng), level)
@@ -229,8 +245,9 @@ def bootstrap(
 def subsampling(rows: RowKinds, *, level: float, resamples: int, rng: _Generator) -> _Ends:
     r"""The interval of Politis and Romano: :math:`T - \sqrt{b/n}\,(q - T)`.
 
-    The q are quantiles of subsamples. b = ⌊√n⌋ rows are drawn without replacement, and the upper
-    quantile gives the lower end. Ends may be negative.
+    T is the debiased squared error of the n rows, and the q are the quantiles of its values in
+    `resamples` subsamples, at (1 − level)/2 and (1 + level)/2. Each subsample has b = ⌊√n⌋ rows,
+    drawn without replacement. The upper quantile gives the lower end. Ends may be negative.
     """
     low, high = _scaled_errors(rows, level, resamples, rng, replace=False)
     return rows.estimate - high, rows.estimate - low
@@ -241,7 +258,10 @@ def published_subsampling(
 ) -> _Ends:
     r"""The variant in the code of Sun et al.: :math:`T + \sqrt{b/n}\,(q - T)`.
 
-    The ⌊√n⌋ rows are drawn *with* replacement, and tails are *not* exchanged.
+    T is the debiased squared error of the n rows, and the q are the quantiles of its values in
+    `resamples` subsamples of b = ⌊√n⌋ rows. Unlike in :func:`subsampling`, these are drawn *with*
+    replacement, and tails are *not* exchanged: the upper quantile gives the upper end. Ends may be
+    negative.
     """
     low, high = _scaled_errors(rows, level, resamples, rng, replace=True)
     return rows.estimate + low, rows.estimate + high
@@ -264,9 +284,10 @@ def _scaled_errors(
 def subsamples(
     rows: RowKinds, size: int, resamples: int, rng: _Generator, *, replace: bool
 ) -> Floats:
-    """The squared error of `resamples` samples of `size` rows each, of shape (resamples,).
+    """The debiased squared error of `resamples` samples of `size` rows each.
 
-    `replace` says whether a row may be drawn twice.
+    Samples are drawn from the rows and keep the bins of all rows. `replace` says whether a row may
+    be drawn twice. The result is of shape (resamples,).
     """
     batches = []
     for batch in _batch_sizes(resamples, max(size, rows.first.size)):
@@ -299,11 +320,16 @@ _MOST_ROWS = 10**9
 
 # One form for all methods: `resamples` is for others.
 def hulc(rows: RowKinds, *, level: float, resamples: int, rng: _Generator) -> _Ends:  # noqa: ARG001
-    """The hull of the squared errors of a few parts in the bins of the whole sample.
+    """The hull of the debiased squared errors of a few parts of the rows, in the bins of the whole.
 
-    Ends may be negative. If an estimate falls below the truth as often as above, all of B
-    independent ones lie on one side of it with probability 2 · 2⁻ᴮ. Near zero the estimate of a
-    part is skewed, and the hull covers less often than `level`.
+    The rows are split at random into B parts of nearly equal size, and the ends are the smallest
+    and the largest error of a part; they may be negative. If an estimate falls below the truth as
+    often as above, all of B independent ones lie on one side of it with probability 2 · 2⁻ᴮ. B
+    follows from `level` and is chosen at random between two neighbouring numbers
+    (:func:`number_of_splits`).
+
+    Near zero the estimate of a part is skewed, and the hull covers less often than `level`. With
+    fewer than two rows per part the result is an InputError. `resamples` is not used.
     """
     parts = number_of_splits(level, 0.0, rng)
     if rows.n < 2 * parts:
@@ -358,10 +384,11 @@ def number_of_splits(
 
 
 def split_counts(count: Ints, parts: int, rng: np.random.Generator) -> Ints:
-    """A random split of rows of several kinds into parts of nearly equal size.
+    """A random split of rows of several kinds into `parts` parts of nearly equal size.
 
-    `count` holds the rows of each kind; the result is of shape (parts, kinds). With 10⁹ rows or
-    more the split is refused, unless every kind is one row.
+    `count` holds the rows of each kind. The result is of shape (parts, kinds): the rows of each
+    kind in each part. Rows are dealt without replacement, so the parts add up to `count`. With 10⁹
+    rows or more the split is refused with InputError, unless every kind is one row.
     """
     n = int(count.sum())
     if n == count.size:  # one row of each kind: a shuffled deck

@@ -526,10 +526,20 @@ class _Mean(NamedTuple):
 
 
 def _correction(rows: _Rows, verdict: Floats) -> Floats:
-    """Label − score of each row, as predicted by ridge regression on score and judge.
+    """Label − score of each row, as predicted by ridge regression on the score and the judge.
 
-    `verdict` is the judge's number for each row, less its mean. The prediction of a row leaves out
-    the labels of its cluster.
+    The result has one number for every row, labelled or not, and score + prediction is not clipped
+    to [0, 1]. `rows.share` is the weight of each human label among all, 0 for a row without a
+    label; the weights sum to 1. `verdict` is the judge's number for each row, less its mean.
+
+    With s = √(p (1 − p)), the standard deviation of a label of score p, the five regressors are s,
+    s (p − ½), s · verdict, s (p − ½) · verdict and verdict. Each is scaled to a mean square of 1
+    over all rows, and there is no intercept. The fit uses the labelled rows, whose weights are
+    scaled to sum to their number, so that the penalty `_RIDGE` counts in rows.
+
+    The prediction of a row leaves out all labels of its own cluster, so that no label predicts
+    itself. Rows of clusters without any label get the fit to all labels. A regressor that is 0 in
+    all rows, as with a constant judge, stays 0.
     """
     spread = np.sqrt(rows.p * (1 - rows.p))
     slope = rows.p - 0.5

@@ -394,9 +394,18 @@ def uncertainty_limits(question: Asked) -> Limits:
 def class_log_loss_limits(tally: Tally, mean: float, level: float) -> Limits:
     """Limits of the log loss of several classes, whose value is `mean`, from class-wise sums.
 
-    Only the cells of true classes have a loss. The mean loss of a wrong label is that of scores up
-    to one half, taken as often as they say; if there are none, it is infinite and so is the upper
-    limit.
+    `tally` has one part per class, with the sums of the rows at each distinct score of that class.
+    The log loss of a row is −log of the score of its true class, so only cells with events have a
+    loss, and their events are its weight.
+
+    The limits allow for a wrong label that has not occurred yet: half a row with such a label is
+    added. Its loss, the surprise, is the mean of −log(score) over the scores of all classes above 0
+    and at most 1/2. Each score counts with its weight times itself, the probability that its class
+    is the true one. A row has at most one class above 1/2, the expected one; all others are
+    surprises.
+
+    Without such scores the surprise is infinite, and the limits are 0 and infinity. They are also 0
+    and infinity for a single row. The value of the result is left to the caller.
     """
     every = _joined(tally)
     filled = every.events > 0
@@ -514,9 +523,19 @@ def _row_moments(
 def _mean_limits(mean: float, moments: _Moments, surprise: float, level: float) -> Limits:
     """Limits of a mean loss: quantiles of a gamma distribution, with half a surprise added.
 
-    `surprise` is the mean loss of a wrong label. The distribution has the mean, the variance and
-    twice the skewness of the mean of the rows, and is widened as Student's t is. A single row, or
-    an infinite surprise, leaves the limits 0 and infinity.
+    `moments` are sums of powers of weight times the deviation of a loss from `mean`, over
+    independent units: rows, or clusters. `surprise` is the mean loss of a wrong label. Half a unit
+    with this loss is added to the sample, because a loss that is rare but large may not have
+    occurred yet.
+
+    The gamma distribution has the mean and variance of the enlarged sample mean. Its skewness is
+    twice that of the sample mean. It is widened by the ratio of Student's t to the normal quantile,
+    with one degree of freedom less than there are units. The lower limit is at least 0, and `mean`
+    lies between the limits. The standard error in the result is that of the sample without the
+    addition.
+
+    With a single unit or an infinite surprise the limits are 0 and infinity. If all losses and the
+    surprise are equal, both limits are `mean`.
     """
     freedom = moments.units - 1
     unit = moments.unit
@@ -539,10 +558,11 @@ def _mean_limits(mean: float, moments: _Moments, surprise: float, level: float) 
 
 
 def _gamma_quantile(skewness: float, q: float) -> float:
-    """The quantile at probability `q` of the gamma distribution of mean 0 and variance 1.
+    """The quantile at probability `q` of a gamma distribution of mean 0 and variance 1.
 
-    One with a negative skewness is the mirror image of one with a positive; one with hardly any is
-    normal.
+    The distribution is shifted and scaled so that it has the given `skewness`: its shape is 4 /
+    skewness². With a negative skewness it is the mirror image of the one with the opposite
+    skewness. With a skewness close to 0 it is taken to be normal.
     """
     if abs(skewness) < _SYMMETRIC:
         return float(ndtri(q))
@@ -553,10 +573,12 @@ def _gamma_quantile(skewness: float, q: float) -> float:
 
 
 def _surprise(sums: Cells | Bins, pair: _Pair, loss: Loss) -> float:
-    """The mean loss of the less probable label of a row, taken as often as the scores say.
+    """The mean loss of the less probable label of a row.
 
-    `pair` gives the two losses of a score. If all scores are 0 or 1, no such label can occur; its
-    loss would be 1 (Brier) or infinite (log).
+    `pair` gives the losses of a score if the event occurs and if it does not; the larger of the two
+    is the loss of the less probable label. Each row counts with min(p, 1 − p), the probability of
+    that label according to the score p. If all scores are 0 or 1, no such label can occur; its loss
+    would be 1 (Brier) or infinite (log).
     """
     cells = pool_cells(sums) if isinstance(sums, Cells) else sums.at_means()
     p = cells.score

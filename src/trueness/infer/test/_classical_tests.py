@@ -42,8 +42,14 @@ def _weighted_sums(values: Floats, weights: Floats) -> Floats:
 def spiegelhalter(cells: Cells, options: Options) -> Outcome:
     """Spiegelhalter's test: the z of Σ (y − p)(1 − 2p), two-sided.
 
-    It asks whether the scores expect this Brier score. Labels are redrawn if draws are requested,
-    or if z is not nearly normal; otherwise the p-value is that of the normal distribution.
+    y is the label and p the score of a row. The sum is the difference between the sum of the
+    squared errors (y − p)² and its expectation if the scores are right, so the test detects only
+    departures that change the Brier score. z is the sum divided by its standard deviation if the
+    scores are right, and keeps its sign in the outcome.
+
+    Labels are redrawn from the scores if `options` asks for draws, and by default if z is not
+    nearly normal and labels can be drawn; otherwise the p-value is that of the normal distribution.
+    If all scores are 0, 1/2 or 1, the sum cannot vary: z is 0, or infinite if it differs from 0.
     """
     slope = 1 - 2 * cells.score
     expected = cells.weight * cells.score
@@ -118,9 +124,13 @@ class _Score:
     """
 
     def __init__(self, cells: Cells) -> None:
-        """Prepare the statistic of labels of these cells.
+        """Prepare the statistic for labels of these cells, the sums of rows per distinct score.
 
-        Scores of 0 and 1 are set apart, with the only number of events that they allow.
+        Scores of 0 and 1 are set apart, with the only number of events that they allow. Over all
+        others S = Σ (y − p)(1, x), where x is the log-odds of p. It is turned into two uncorrelated
+        parts: Σ (y − p), of variance `information`, and Σ (y − p)(x − centre), of variance
+        `second`. `freedom` is the number of parts that labels can change: 2, or 1 if all these
+        scores are equal, or 0 if there are none.
         """
         p = cells.score
         # Scores of 0 and 1, their rows, and the only number of events that they allow.
@@ -151,9 +161,11 @@ class _Score:
         return is_nearly_normal(cells, *parts[: self.freedom])
 
     def __call__(self, events: Floats) -> Floats:
-        """The statistic of sets of events of shape (sets, cells).
+        """The statistic of sets of events of shape (sets, cells), one number for each set.
 
-        It is infinite where a score of 0 or 1 rules a label out.
+        It is the sum of the squares of the two parts, each divided by its variance; a part that
+        labels cannot change is left out. It is infinite where a label contradicts a score of 0 or
+        1.
         """
         excess = events[:, self.inside] - self.expected
         value = np.zeros(len(events))
@@ -175,9 +187,19 @@ _LEAST_VARIANCE = 5.0
 def hosmer_lemeshow(cells: Cells, options: Options) -> Outcome:
     """Hosmer and Lemeshow's test: Σ (observed − expected)²/(n p̄(1 − p̄)) over groups of scores.
 
-    Rows that were used to fit the model (`options.fitted`) cost two degrees of freedom and need
-    three groups. For others, labels are redrawn if draws are requested, or if a group has few
-    expected events; otherwise the p-value is that of the chi-squared distribution.
+    Each group has n rows with the mean score p̄. The groups are bins of `options.rule`, by default
+    ten of equal mass. The outcome has this sum as statistic, its p-value and the assumptions in
+    words.
+
+    `options.fitted` says that the rows were used to fit the model. That costs two of the degrees of
+    freedom, which are otherwise the number of groups. It requires weights that count rows and at
+    least three groups with a variance; otherwise InputError.
+
+    For other rows labels are redrawn from the scores if `options` asks for draws, and by default if
+    the chi-squared distribution is doubtful and labels can be drawn. It is doubtful if weights do
+    not count rows, or n p̄(1 − p̄) is below 5 in some group. In all other cases the p-value is that
+    of the chi-squared distribution. A label that contradicts a group with scores of only 0 or only
+    1 makes the statistic infinite.
     """
     rule = options.rule or EqualMass(10)
     groups = _Groups(cells, rule)
@@ -216,12 +238,16 @@ class _Groups:
     """The groups of Hosmer and Lemeshow's test, and its statistic."""
 
     def __init__(self, cells: Cells, rule: BinRule) -> None:
-        """Group the cells, the sums at each distinct score, by a rule; empty groups are left out.
+        """Group the cells, which hold the sums per distinct score, by a bin rule.
 
-        For each group the expected number of events E = Σwp and the variance Σw² m(1 − m) are kept,
-        with the mean score m = E/Σw, as in Hosmer and Lemeshow's statistic. A group whose scores
-        are all 0, or all 1, has no variance and does not count as used. If its labels contradict
-        these scores, `statistic` is infinite; if not, the group adds nothing.
+        For each group that is not empty: its first cell, Σw, the expected events Σwp, and the
+        variance of the events, Σw² · m (1 − m) with the mean score m of the group. `varies` says
+        whether this variance is above 0, and `used` is the number of such groups. `small` is how
+        many of these have an effective number of rows (Σw)² / Σw² that, times m (1 − m), is below
+        5.
+
+        The other groups have scores of only 0 or only 1. They are not used: they add nothing to the
+        statistic if their labels agree with the scores, and make it infinite if not.
         """
         self.first = bin_starts(cells, rule)
         self.weight = segment_sums(cells.weight.astype(np.float64), self.first)
@@ -238,7 +264,12 @@ class _Groups:
         """The number of these with few expected events or non-events."""
 
     def statistic(self, events: Floats) -> Floats:
-        """The statistic of sets of events, of shape (sets, cells); infinite if impossible."""
+        """Σ (observed − expected)² / variance over the groups, for each set of events.
+
+        `events` are of shape (sets, cells): the weight of the events at each distinct score. The
+        result is of shape (sets,). It is infinite where a label contradicts a group with scores of
+        only 0 or only 1.
+        """
         excess = np.add.reduceat(events, self.first, axis=1) - self.expected
         certain = ~self.varies
         wrong = np.abs(excess[:, certain]) > _ROUNDED * self.weight[certain]

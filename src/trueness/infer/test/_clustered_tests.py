@@ -79,8 +79,10 @@ class ClusterStatistic(NamedTuple):
 def wild_pvalue(statistic: ClusterStatistic, clusters: int, draws: int, seed: int) -> float:
     """The larger of two p-values: by random signs of clusters, and by labels of independent rows.
 
-    Each is from as many `draws`. Signs alone make the test valid for many clusters; labels make it
-    valid for any number if rows are independent.
+    Both compare the observed statistic with `draws` others. For the first, all residuals of a
+    cluster are multiplied by one random sign (the wild bootstrap of clusters); for the second,
+    labels are drawn from the scores. Signs alone make the test valid for many clusters; labels make
+    it valid for any number if rows are independent. `clusters` is the number of clusters.
     """
     at_most = max(_LEAST, _BATCH // statistic.p.size)
     scores = statistic.p[:, np.newaxis]
@@ -101,8 +103,14 @@ def _counts(rows: ClusteredRows) -> Ints:
 def pair_statistic(residuals: BinnedResiduals, p: Floats) -> ClusterStatistic:
     """The sum T over pairs of rows that share a bin and are of different clusters.
 
-    `residuals` has the bins and their residuals; `p` are the scores of the rows. An entry is the
-    rows of one bin and one cluster: the pairs of an entry are subtracted from those of its bin.
+    T is the debiased squared error. `residuals` holds the residuals (label − score) of the rows,
+    their bins and their clusters; `p` are the scores of the rows, in the same order.
+
+    An entry is the rows of one bin and one cluster. The products over the pairs of an entry are
+    subtracted from those over all pairs of its bin. The result has the observed T and two
+    functions: T for random signs of the clusters, and T for labels drawn from the scores. Its rows
+    are sorted by entry. Weights that do not count rows multiply the drawn labels; others are the
+    numbers of labels to draw.
     """
     order = np.argsort(residuals.entry, kind="stable")
     share = residuals.coefficient_of_entries
@@ -149,7 +157,13 @@ def _exact(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
 
 
 def _spiegelhalter(rows: ClusteredRows, options: Options, draws: int) -> Outcome:
-    """Spiegelhalter's test: Σ (y − p)(1 − 2p) of all clusters, without its sign."""
+    """Spiegelhalter's test of rows in clusters: |Σ w (y − p)(1 − 2p)|.
+
+    y is the label, p the score and w the number of rows that a row counts for. The p-value compares
+    the absolute sum with those for random signs of clusters and for drawn labels
+    (:func:`wild_pvalue`). The statistic of the outcome is the signed sum, divided by the standard
+    deviation it would have if rows were independent.
+    """
     slope = 1 - 2 * rows.p
     variance = float((rows.w * slope**2 * rows.p * (1 - rows.p)).sum())
     sums = np.bincount(rows.cluster, rows.w * rows.u * slope)
@@ -186,8 +200,11 @@ def _cumulative(
 ) -> Outcome:
     """A test of the path of Σ (y − p) along ascending scores, 'ks' or 'kuiper'.
 
-    `of_extremes` is its statistic, from the highest and the lowest points of paths. Rows of one
-    score are one step.
+    y is the label and p the score of a row. The path starts at 0, and rows of one score are one
+    step. `of_extremes` gives the statistic from the highest and the lowest points of paths: the
+    larger distance from 0, or the difference of the two. It is divided by the number of rows. Its
+    p-value is from random signs of clusters and from drawn labels (:func:`wild_pvalue`), `draws` of
+    each.
     """
     order = np.argsort(rows.p, kind="stable")
     count = _counts(rows)[order]
@@ -228,8 +245,10 @@ def _outcome(
     value: float,
     more: str = "",
 ) -> Outcome:
-    """The outcome of a test of clusters, whose reported statistic is `value`.
+    """The outcome of a test of clusters, with its p-value by :func:`wild_pvalue`.
 
+    `statistic` has the observed number and what it becomes for random signs and drawn labels,
+    `draws` of each. `value` is the statistic that is reported, which may be scaled in another way.
     `more` is the last part of the assumptions.
     """
     pvalue = wild_pvalue(statistic, rows.clusters, draws, options.seed)
@@ -251,9 +270,13 @@ def clustered_omnibus_test(
 ) -> OmnibusTest:
     """The omnibus test by labels of independent rows and by random signs of the clusters.
 
-    The p-value of each statistic, and of all, is the larger of the two. Rows of importance weights
-    are drawn one by one, as without clusters. Labels that the scores rule out need no signs: their
-    result is returned at once.
+    Both compare the observed statistics with `draws` others. The p-value of each statistic, that of
+    all together, and `too_good`, that for labels agreeing with the scores too well, is the larger
+    of the two. Rows with importance weights are drawn one by one.
+
+    A label that contradicts a score of 0 or 1 has probability 0: the result is returned at once,
+    without signs. But if the scores are known to be rounded to multiples of `rounded_to`, these
+    scores are moved by up to half of it, and the test goes on; `too_good` is then None.
     """
     entries = None
     if rows.importance:
@@ -279,9 +302,13 @@ def _values_of_signs(
 ) -> tuple[Floats, Floats]:
     """The statistics of the observed residuals, in the first column, and of randomly signed ones.
 
-    Their weights when they are combined come second. `entries` are the rows if these have
-    importance weights. With `unit`, scores of 0 and 1 are moved by up to half of it, as they were
-    for the test by labels.
+    A draw gives every cluster a random sign, which multiplies the residuals (label − score) of all
+    its rows. The result is of shape (statistics, 1 + draws). The weights of the statistics when
+    they are combined come second.
+
+    `entries` are the rows if these have importance weights, otherwise None. `unit` is None unless
+    labels contradict scores of 0 or 1 that were rounded to multiples of `unit`: then these scores
+    are moved by up to half of it, as they were for the test by labels.
     """
     cells = rows.cells
     grouped = cells

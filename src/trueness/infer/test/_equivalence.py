@@ -404,10 +404,17 @@ def _band(evidence: Evidence, within: float, share: float) -> Margin:
 
 
 def omnibus_of(evidence: Evidence, seed: int) -> Significance | None:
-    """The omnibus test of calibration; None if the sums are too coarse, or weights rule it out.
+    """The omnibus test of calibration; None if it refuses the sums or their weights.
 
-    With more than 4,096 distinct scores, neighbours share redrawn labels: only its lower tail is
-    used.
+    Callers take from it the evidence that labels agree with the scores better than chance allows
+    (`too_good`), and whether a label contradicts a score of 0 or 1. The equivalence p-value does
+    not come from it. `seed` decides the labels that the test draws.
+
+    Sums in at least `FINE` bins of whole rows are tested as if each row had the mean score of its
+    bin; with fewer bins the result is None. More than 4,096 distinct scores are first merged with
+    their neighbours to save time, and one number of events is drawn for all rows of a merged score.
+    That is done only if rows are independent, weights count rows and no label contradicts a score
+    of 0 or 1.
     """
     evidence = evidence.with_bins_as_cells(FINE)
     with collected_warnings():  # the limits have given them

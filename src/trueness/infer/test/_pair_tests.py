@@ -106,7 +106,12 @@ def exact(cells: Cells, options: Options) -> Outcome:
 
 
 def t_cal(cells: Cells, options: Options) -> Outcome:
-    """T-Cal at one resolution, by default n^0.4 bins of equal width, with a Monte-Carlo p-value."""
+    """T-Cal at one resolution, by default n^0.4 bins of equal width, with a Monte-Carlo p-value.
+
+    The statistic is T, the debiased squared error in bins: the sum of the products of the residuals
+    over all pairs of rows in a bin, divided by its number of rows. It is compared with labels drawn
+    from the scores. By default at least two bins are used, and weights must count rows.
+    """
     rule = options.rule
     if rule is None:
         n = int(require_counts(cells, "T-Cal").weight.sum())
@@ -116,13 +121,18 @@ def t_cal(cells: Cells, options: Options) -> Outcome:
 
 
 def pair_test(scores: BinnedScores, options: Options, divisor: Divisor, detail: str) -> Outcome:
-    """T of one or several scores of each row, with its Monte-Carlo p-value.
+    """The test by T, the debiased squared error of scores in bins, with its Monte-Carlo p-value.
 
-    The p-value is (1 + #{T* ≥ T}) / (R + 1), T* from R sets of labels drawn from the scores.
-    Rejecting when it is at most α errs with probability at most α, for any number of rows, any
-    scores and any bins that do not depend on the labels. Scores of only 0 and 1 leave nothing to
-    chance: the p-value is then 1 if all labels agree, and else the smallest possible. `detail` is
-    the last part of the assumptions.
+    T sums the products of the residuals (label − score) over all pairs of rows in a bin. `scores`
+    are one or several scores of each row, in bins. `divisor` says what the sum of a bin is divided
+    by: 'pairs' is its number of rows less 1, 'rows' its number of rows. `detail` is the last part
+    of the assumptions of the outcome.
+
+    The p-value is (1 + #{T* ≥ T}) / (R + 1), where T* are the values for R sets of labels drawn
+    from the scores; R is `options.resamples`, by default 999. Rejecting when it is at most α errs
+    with probability at most α, for any number of rows, any scores and any bins that do not depend
+    on the labels. Scores of only 0 and 1 leave nothing to chance: the p-value is then 1 if all
+    labels agree, and else the smallest possible.
     """
     resamples = options.resamples or 999
     hits = [column[:, np.newaxis] for column in scores.hits.T]
@@ -149,12 +159,14 @@ def _exactness(scores: BinnedScores) -> str:
 
 
 def rejects_calibration(scores: BinnedScores, statistic: float, alpha: float, seed: int) -> bool:
-    """Whether the p-value of :func:`exact` is at most α, from no more draws than settle it.
+    """Whether the exact test rejects calibration at level α, from no more draws than settle it.
 
-    `statistic` is the observed T.
+    The test compares `statistic`, the observed debiased squared error T, with its values for labels
+    drawn from the scores: see :func:`exact`. `seed` decides these labels. Drawing stops with False
+    once too many draws have reached the statistic.
 
-    Drawing stops once too many draws have reached the statistic. It does not start if the statistic
-    is out of reach: if the chance that one set of labels gives half of it is below e⁻⁶⁰.
+    It does not start, and the result is True, if the statistic is out of reach: if there is one
+    score per row and the chance that one set of labels gives half of it is below e⁻⁶⁰.
     """
     if out_of_reach(scores, statistic):
         return True
@@ -230,9 +242,16 @@ def _null_batches(
 
 
 def adaptive_t_cal(cells: Cells, options: Options) -> Outcome:
-    """T-Cal at resolutions 2, 4, 8, …: the smallest p-value, times the number of resolutions.
+    """T-Cal at resolutions of 2, 4, 8, … bins: the smallest p-value, times their number.
 
-    The p-value is 1 if no two rows share a bin at any of them.
+    The statistic at each resolution is T, the debiased squared error in that many bins of equal
+    width on [0, 1]. n rows have ⌈2 log₂(n / √log n)⌉ resolutions. All use the same sets of labels
+    drawn from the scores: `options.resamples` or, by default, enough for a p-value of 0.01 after
+    multiplication and at least 999.
+
+    The outcome has the statistic of the resolution with the smallest p-value, and that p-value
+    times the number of resolutions, at most 1. The p-value is 1 if no two rows share a bin at any
+    of them. Weights must count rows.
     """
     n = int(require_counts(cells, "T-Cal").weight.sum())
     levels = math.ceil(2 * math.log2(n / math.sqrt(math.log(n)))) if n > 1 else 1
@@ -262,9 +281,11 @@ def adaptive_t_cal(cells: Cells, options: Options) -> Outcome:
 def _partitions(cells: Cells, levels: int) -> dict[int, Ints]:
     """The first cell of each bin of width 2⁻ᵇ, by b = 1, …, `levels`.
 
-    It ends early where no bin has two rows, and holds equal partitions once. The omitted ones
+    `cells` are the sums per distinct score, in ascending order, so that a bin is a run of cells. It
+    ends early where every bin holds a single row, and holds equal partitions once. The omitted ones
     change no result: without two rows in a bin, T is 0 for any labels and its p-value is 1, and
-    equal partitions have equal p-values.
+    equal partitions have equal p-values. The dict is empty if no two rows share a bin even for b =
+    1.
     """
     partitions: dict[int, Ints] = {}
     bins = 0
