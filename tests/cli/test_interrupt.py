@@ -142,13 +142,11 @@ def test_a_device_that_is_full_is_a_paragraph_and_code_2(fails):
         ),
     ],
 )
-def test_standard_output_that_is_full_is_one_line_and_code_2(process, asked):
-    # As a user has it: with unbuffered output nothing is left to be written at the end.
-    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+def test_standard_output_that_is_full_is_one_line_and_code_2(process, asked, monkeypatch):
+    # As users have it: of unbuffered output nothing is left to be written at the end.
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     with Path("/dev/full").open("w") as full:
-        done = process(
-            *asked, stdout=full, stderr=subprocess.PIPE, capture_output=False, env=buffered
-        )
+        done = process(*asked, stdout=full, stderr=subprocess.PIPE, capture_output=False)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, "Error: No space left on device.")
 
 

@@ -305,7 +305,7 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
 def headings(contents: Contents) -> dict[str, str]:
     """The headings of the tables; the second is named for its readers.
 
-    Where no error was shown, none of them speaks of one.
+    Where no error was shown, none of them names one.
     """
     validated = contents.task == "binary" and contents.source != "bins"
     if validated:
