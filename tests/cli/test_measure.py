@@ -475,7 +475,7 @@ def test_scores_of_0_and_1_are_counted(call, tmp_path):
     assert cells(result.stdout, "scores of 0 or 1")[1:] == ["2", "no log-odds"]
     assert cells(result.stdout, "– contradicted")[1] == "1"
     assert "2 of 6 scores are exactly 0 or 1. Slope and intercept leave them out" in result.stderr
-    assert "it contradicts its label" in result.stderr
+    assert "1 of them contradicts its label" in result.stderr
     assert (
         "scores of 0 or 1"
         not in call("measure", "--demo", "--rows", "200", "--no-intervals").stdout

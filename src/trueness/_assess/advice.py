@@ -219,7 +219,8 @@ def _has_few_clusters(a: Asked) -> bool:
 def _to_check_clusters(a: Asked) -> Advice:
     reason = (
         f"{a.view('confidence').units} clusters cannot decide: check that the column names what "
-        f"makes rows depend on each other, or collect at least {FEWEST_CLUSTERS} clusters."
+        f"makes rows depend on each other, or collect at least {FEWEST_CLUSTERS} clusters, the "
+        "fewest from which a test can decide."
     )
     return Advice("check-clusters", "Check the clusters", reason)
 

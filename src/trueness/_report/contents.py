@@ -223,8 +223,8 @@ def _remedies(a: Asked, notes: Notes) -> Remedies | None:
     fixes: Remedies | None = quietly(a.ask, "remedies")
     if fixes is None and data.dependent and data.events is None:
         notes.add(
-            "Calibrators were not tried: there are too few rows or fewer than five clusters "
-            "to split."
+            "Calibrators were not tried: there are too few rows, or fewer clusters than the five "
+            "folds of held-out rows."
         )
     return fixes
 

@@ -29,7 +29,8 @@ _TOP = 4.0
 # Width of one of the names and right-hand texts on a narrow screen, which enlarges them.
 _LETTER = 7.2
 _TICK = 46.0  # room for one
-_REACH = 3.0  # limits farther out than this multiple of the farthest estimate are cut off
+_REACH = 3.0
+_METER_REACH = 20.0  # a bound on an error that was not shown is far from every estimate
 _LEAST_RATIO = 0.005  # where smaller ones, and zero, are drawn
 _RATIO_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0, 1.25, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
@@ -61,6 +62,8 @@ class Scale(NamedTuple):
     """Where a dashed line stands, as of all rows."""
     beside: bool = False
     """Whether the title stands beside the ticks, below the names."""
+    reach: float = _REACH
+    """Limits farther out than this multiple of the farthest estimate are cut off."""
 
     def along(self, value: float) -> float:
         if self.ratios:
@@ -85,7 +88,7 @@ def meter(numbers: Mapping[str, Any]) -> str:
     """
     if "ratio" in numbers:
         lines = [error_line(numbers, "all rows", "tone")]
-        scale = _RATIO._replace(beside=True)
+        scale = _RATIO._replace(beside=True, reach=_METER_REACH)
     else:
         lines = [
             _gap_line("ECE", "", numbers["ece"]),
@@ -93,7 +96,7 @@ def meter(numbers: Mapping[str, Any]) -> str:
         ]
         if math.isfinite(numbers["l2"]):
             lines.insert(0, error_line(numbers, "typical error", "tone"))
-        scale = Scale(_POINTS, times=100, beside=True)
+        scale = Scale(_POINTS, times=100, beside=True, reach=_METER_REACH)
     label = "; ".join(f"{line.name}: {line.text}" for line in lines)
     bare = [line._replace(text="") for line in lines]
     return _forest_chart(bare, scale, f"{label} ({scale.title})", _METER)
@@ -315,7 +318,7 @@ def _ends(lines: Iterable[Line], scale: Scale) -> tuple[float, float]:
         limits += [line.low, line.high]
     estimates = [scale.along(value) - zero for value in estimates if math.isfinite(value)]
     limits = [scale.along(value) - zero for value in limits if math.isfinite(value)]
-    far = _REACH * max(map(abs, estimates), default=0.0) or math.inf
+    far = scale.reach * max(map(abs, estimates), default=0.0) or math.inf
     low = max(min([0.0, *estimates, *limits]), -far)
     high = min(max([0.0, *estimates, *limits]), far)
     room = 0.04 * (high - low) or 1.0
@@ -330,10 +333,11 @@ def _ticks(low: float, high: float, scale: Scale, most: int) -> list[tuple[float
         multiples = _multiples(low, high, min(8, max(2, most)))
         return [(value, f"{round(value, 9):g}".replace("-", "−")) for value in multiples]
     ratios = [value for value in _RATIO_TICKS if low <= math.log(value) <= high]
+    distance = (high - low) / max(2, most)
+    ratios = _apart(ratios, distance)
     if len(ratios) < _FEWEST_TICKS:
         multiples = _multiples(math.exp(low), math.exp(high), min(5, max(2, most)))
-        ratios = [value for value in multiples if value > 0]
-    ratios = _apart(ratios, (high - low) / max(2, most))
+        ratios = _apart([value for value in multiples if value > 0], distance)
     return [(math.log(value), f"{round(value, 9):g}") for value in ratios]
 
 

@@ -145,6 +145,14 @@ def _notes_on_measures(lines: list[_Line], model: Model, level: float) -> list[s
         if model.panel is not None and model.panel.clusters is not None:
             floor = f"{floor} {INDEPENDENT_FLOOR}"
         notes.append(floor)
+    above = [line.measure.removeprefix("– ") for line in with_floor if _exceeds_chance(s, line)]
+    if above and model.verdict.code == "no-evidence":
+        verb = "exceeds" if len(above) == 1 else "exceed"
+        notes.append(
+            f"{', '.join(above)} {verb} the value that calibrated labels exceed with probability "
+            f"{level_percent(1 - level)}: one of several measures does so more often than each "
+            "alone. The verdict rests on the test of calibration."
+        )
     if unbounded:
         measures = ", ".join(unbounded)
         notes.append(
@@ -155,6 +163,11 @@ def _notes_on_measures(lines: list[_Line], model: Model, level: float) -> list[s
         if estimate is not None and estimate.where:
             notes.append(f"{estimate.measure}: the gap of {estimate.where}.")
     return notes
+
+
+def _exceeds_chance(s: Summary, line: _Line) -> bool:
+    estimate = s.estimates[line.key]
+    return estimate.value > estimate.floor_high
 
 
 def _text_cell(text: str) -> Cell | None:
