@@ -285,6 +285,20 @@ def test_few_clusters_are_named():
     )
 
 
+def test_a_flag_whose_limits_include_no_gap_is_explained():
+    """Of rare events with sampling weights the limits of a rate are wider than the test."""
+    rng = np.random.default_rng(0)
+    group = np.array(["a", "b", "c", "d", "e"])[rng.integers(0, 5, 4_000)]
+    p = rng.beta(0.3, 8, 4_000)
+    weight = rng.lognormal(0, 1, 4_000)
+    y = (rng.random(4_000) < np.where(group == "a", 0.6 * p, p)).astype(int)
+    found = tn.segments(y, p, group, sample_weight=weight, seed=0)
+    at = found.value.index("a")
+    assert found.flagged[at]
+    assert found.ratio_low[at] < 1 < found.ratio_high[at]
+    assert any("limits of observed/expected include 1: by = a." in note for note in found.notes)
+
+
 def test_few_clusters_in_all_are_a_warning():
     y, p = np.tile([0, 1], 60), np.full(120, 0.5)
     with pytest.warns(

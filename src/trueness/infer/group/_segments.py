@@ -33,7 +33,7 @@ from trueness.infer.test._pair_tests import required_draws
 from trueness.measure import ece
 from trueness.results import Segments
 from trueness.results._segments import ClassRow
-from trueness.typing import Floats, Ints
+from trueness.typing import Bools, Floats, Ints
 
 Sums: TypeAlias = Tally | Sketch | Binned
 # Labels drawn: at the level 0.95 the smallest p-value, 0.001, is a fiftieth of the limit.
@@ -162,6 +162,8 @@ def describe_segments(
     notes = [*(column.note for column in rows.columns), _small(sums.n)]
     if rows.cluster is not None:
         notes.append(_few_clusters(names, sums.clusters))
+    on_average = flagged & (finding == by_gap)
+    notes.append(_wide_limits(names, on_average & (low <= score) & (score <= high)))
     order = np.lexsort([np.arange(len(names)), tests.adjusted, -cost])
     assumptions = _assumptions(rows, draws, tests.pooled)
     if moved is not rows:
@@ -237,16 +239,33 @@ def _few_clusters(names: list[tuple[str, str]], clusters: Floats) -> str:
     `names` are the column and the value of each segment, and `clusters` how many clusters of equal
     size its clusters are worth.
     """
-    segments = [f"{names[i][0]} = {names[i][1]}" for i in np.flatnonzero(clusters < FEW_CLUSTERS)]
-    if not segments:
+    shown = _some_names(names, clusters < FEW_CLUSTERS)
+    if not shown:
         return ""
-    shown = ", ".join(segments[:_NAMED])
-    if len(segments) > _NAMED:
-        shown += f" and {len(segments) - _NAMED} more"
     return (
         f"Equivalent to fewer than {FEW_CLUSTERS} clusters of equal size, so flags are less "
         f"reliable: {shown}."
     )
+
+
+def _wide_limits(names: list[tuple[str, str]], flagged_within: Bools) -> str:
+    """A sentence that names segments that are flagged although their limits include no gap."""
+    shown = _some_names(names, flagged_within)
+    if not shown:
+        return ""
+    return (
+        f"Flagged although the limits of observed/expected include 1: {shown}. The limits use the "
+        "event rate alone; the test, which decides, also uses the score of each row."
+    )
+
+
+def _some_names(names: list[tuple[str, str]], chosen: Bools) -> str:
+    """Column and value of the chosen segments, the first of them if they are many."""
+    segments = [f"{names[i][0]} = {names[i][1]}" for i in np.flatnonzero(chosen)]
+    shown = ", ".join(segments[:_NAMED])
+    if len(segments) > _NAMED:
+        shown += f" and {len(segments) - _NAMED} more"
+    return shown
 
 
 # Labels drawn for all classes: each costs some 20 ns.
