@@ -14,9 +14,9 @@ _NAMED = {"l1": 1.0, "l2": 2.0, "max": math.inf}
 
 
 def exponent(norm: str | float) -> float:
-    """The exponent of a norm: 'l1', 'l2', 'max' or a number of at least 1.
+    """The exponent p of a norm, from its name ('l1', 'l2', 'max') or as a number of at least 1.
 
-    Anything else is an error.
+    'max' has the exponent infinity. Anything else, a bool too, raises InputError.
     """
     if type(norm) is str and norm in _NAMED:
         return _NAMED[norm]

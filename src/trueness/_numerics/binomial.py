@@ -107,9 +107,10 @@ def binomial_rejections(
 
 
 def _first(low: Ints, high: Ints, holds: Callable[[Ints], Bools]) -> Ints:
-    """The first number from `low` up to `high` for which it holds, or `high`.
+    """For each pair of bounds, the first whole number from `low` up at which `holds` is true.
 
-    It holds for all numbers after the first.
+    It is `high` if there is none below. `holds` takes an array of numbers, one per pair, and must
+    stay true after the first. All pairs are halved at once.
     """
     while (low < high).any():
         middle = (low + high) // 2
@@ -166,9 +167,13 @@ def _tested_in_blocks(
 def _tested(
     k: Ints, p: Floats, side: _Side, near: Floats, end: Ints, doubtful: Bools, alpha: float
 ) -> Bools:
-    """The decision on each score, given its near tail and the end of the far one.
+    """Whether the two-sided binomial test rejects each score, at level `alpha`.
 
-    That of SciPy, once for each distinct case, where rounding might matter.
+    `k` and `p` are the events and the score tested; `side` holds them in the orientation in which
+    the near tail begins at k. `near` is the probability of the near tail, `end` the last count of
+    the far tail. A score is rejected if both tails together have less than `alpha`. Where the end
+    is `doubtful` because of rounding, or the sum is too near to `alpha`, SciPy's test decides, once
+    for each distinct case.
     """
     value = near + _at_most(end, side.n, side.q)
     rejected = value < alpha
@@ -196,7 +201,10 @@ class _Side(NamedTuple):
 
     @staticmethod
     def of(k: Ints, n: Ints, p: Floats, mirrored: Bools) -> _Side:
-        """Mirror where the count lies below its expectation."""
+        """Orient counts and rates so that the count lies above its expectation.
+
+        Where `mirrored` is true, k events at rate p become n − k at rate 1 − p.
+        """
         # 1 - p is exact from 1/2 on and near 1 below it: both rates keep their relative precision.
         q = 1.0 - p
         return _Side(
@@ -247,9 +255,13 @@ class _Side(NamedTuple):
         return np.asarray(_log_poisson(counts, means).sum(axis=0))
 
     def far_end(self) -> tuple[Ints, Bools]:
-        """Last count up to the centre that is no likelier than ``k``, or -1.
+        """The last count of the far tail, and whether rounding may make it wrong.
 
-        And whether rounding may err.
+        It is the largest count, up to the last that does not exceed its expectation, whose
+        likelihood is at most that of `k` (with the relative tolerance of 1e-7 that SciPy uses), or
+        -1 if there is none. It is guessed first; guesses that are wrong are moved by one, and what
+        is then still wrong is searched. It is doubtful if the count itself, or the next, is as
+        likely as `k` within the rounding errors.
         """
         bar = self.log_likelihood(self.k) + _TOLERANCE
         centre = self.centre()
@@ -278,7 +290,12 @@ class _Side(NamedTuple):
         return height, self.log_likelihood(end + 1) - bar
 
     def _guessed_far_end(self, bar: Floats, centre: Ints) -> Ints:
-        """Mostly the end of the far tail: the mirror image of ``k``, moved by one Newton step."""
+        """A first guess of the end of the far tail, which is right for most cases.
+
+        The count as far below the expectation as `k` is above it, moved by one Newton step to the
+        log-likelihood `bar`. It lies between -1 and `centre`, the last count that is no larger than
+        its expectation.
+        """
         mirror_image = np.floor(2 * (self.n * self.p)).astype(np.int64) - self.k
         x = np.clip(mirror_image, 0, centre)
         odds = (self.n - x + 0.5) * self.p / np.maximum((x + 0.5) * self.q, _TINY)
@@ -371,7 +388,11 @@ class Tables(NamedTuple):
 
 
 def binomial_tables(n: Ints, p: Floats) -> Tables:
-    """Tables of the numbers of successes in `n` trials of probability `p`."""
+    """Tables to draw from binomial distributions, with `n` trials of probability `p` each.
+
+    Each table covers the outcomes around its mean; beyond them Bernstein's inequality leaves less
+    than about exp(−40) on either side. With a probability of 0 or 1 the table has a single outcome.
+    """
     n = n.astype(np.int64)
     low, high = _ends(n * p, n * p * (1 - p))
     # Without a chance of success or of failure, the only outcome is 0 or n.

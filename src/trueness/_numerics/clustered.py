@@ -24,9 +24,10 @@ def effective_number(cluster: Ints, weight: Floats | None = None) -> float:
 
 
 def cluster_sums(terms: Floats, cluster: Ints | None) -> Floats:
-    """The sum of the terms of each cluster.
+    """The sum of the terms of each cluster; without clusters the terms themselves.
 
-    Of each row of several; the terms themselves without clusters.
+    `terms` has one entry per row, or several rows of such entries, which are summed separately.
+    `cluster` numbers the cluster of each row.
     """
     if cluster is None:
         return terms
@@ -59,9 +60,10 @@ def covariance_of_sums(sums: Floats) -> Floats:
 
 
 def design_effect(terms: Floats, cluster: Ints, alone: float) -> float:
-    """How much clusters enlarge the variance of a sum, which is `alone` for independent rows.
+    """The factor by which clusters enlarge the variance of a sum, at least 1.
 
-    At least 1.
+    `terms` are the terms of the sum, `cluster` the number of the cluster of each, and `alone` the
+    variance if all rows were independent. It is 1 if `alone` is 0.
     """
     if alone > 0:
         return max(1.0, squared_sums(terms, cluster) / alone)

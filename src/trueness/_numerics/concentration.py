@@ -58,9 +58,11 @@ def binomial_epsilon(n: int, d: float) -> float:
 
 
 def keeps(n: int, e: float, d: float, m: int | None = None) -> bool:
-    """Whether F_n(e) ≤ d.
+    """Whether F_n(e) ≤ d: no rate is missed by more than `e` with a probability above `d`.
 
-    `m` overrides the number of counts ⌊2ne⌋ where `e` is a limit from the left.
+    F_n(e) is the largest probability, over all rates, that the mean of n labels is farther than e
+    from its rate. It depends on e also through the whole number ⌊2ne⌋; `m` replaces this number
+    where `e` stands for a limit from the left.
     """
     if e <= 0:
         return False
@@ -68,7 +70,11 @@ def keeps(n: int, e: float, d: float, m: int | None = None) -> bool:
 
 
 def certainly_fails(n: Ints, e: Floats, d: Floats) -> Bools:
-    """For many sizes at once, whether a rate near one half alone shows that F_n(e) > d."""
+    """Whether F_n(e) > d can be shown from the counts nearest to a rate of one half alone.
+
+    True is certain; False means only that other rates have to be checked. `n`, `e` and `d` are
+    arrays, or numbers, that broadcast.
+    """
     fails = np.zeros(np.broadcast(n, e, d).shape, bool)
     with np.errstate(invalid="ignore"):
         # One count too many fails less often.
@@ -101,7 +107,11 @@ def _clears(n: int, e: float, d: float) -> bool:
 
 
 def _counts_needed(n: int, d: float) -> int:
-    """The smallest m such that F just left of e = (m + 1) / 2n is at most d."""
+    """The smallest m such that F_n(e) ≤ d for e just below (m + 1) / 2n.
+
+    Between m / 2n and (m + 1) / 2n the number of counts ⌊2ne⌋ is m, and F_n falls; so the smallest
+    e with F_n(e) ≤ d lies there. The search starts at the value of the normal distribution.
+    """
 
     def enough(m: int) -> bool:
         return keeps(n, _float_below(Fraction(m + 1, 2 * n)), d, m)
@@ -142,7 +152,11 @@ def _failures(n: int | Ints, k: Ints, m: int | Ints, e: float | Floats) -> Float
 
 
 def _zero_at(n: int, k: int, m: int, d: float, low: float, high: float) -> float:
-    """Where the failure at k falls to d, from above: the float returned is at or beyond it."""
+    """The smallest float above `low` at which the failure at count `k` is at most `d`.
+
+    The failure is the probability, at rate k/n − e, of counts outside the `m` below k. It exceeds
+    `d` at e = `low` and is at most `d` at e = `high`. By bisection, down to neighbouring floats.
+    """
     count = np.array([k])
     while low < (middle := low + (high - low) / 2) < high:
         if _failures(n, count, m, middle)[0] > d:

@@ -40,9 +40,10 @@ def gaffke_limit(values: Floats, shape: Floats, q: float) -> float:
 
 
 def _unit_limit(x: Floats, shape: Floats, q: float) -> float:
-    """The value that Gaffke's bound exceeds with probability q, for values from 0 to 1.
+    """The quantile q of Σ G·x / Σ G, for values `x` from 0 to 1 and independent Gamma variables G.
 
-    It is searched above the mean, which is returned if the probability is reached there.
+    `shape` holds the shape of each G. The search begins at the mean of `x`, weighted by the shapes,
+    which is returned if the quantile is not above it.
     """
     total = float(shape.sum())
     mean = float(x @ shape) / total
@@ -62,9 +63,11 @@ def _unit_limit(x: Floats, shape: Floats, q: float) -> float:
 
 
 def _pooled(values: Floats, shape: Floats) -> tuple[Floats, Floats]:
-    """The largest values, and pools of the others at their means, each with its shape.
+    """Fewer values for the same bound: all but the largest, replaced by the means of neighbours.
 
-    A few values are returned as they are.
+    Up to `_MANY` values are returned as they are. Beyond, the `_KEPT` largest are kept, and the
+    others are pooled in ascending order: a pool has the mean of its values, weighted by their
+    shapes, and the sum of these shapes.
     """
     if values.size <= _MANY:
         return values, shape
@@ -79,9 +82,11 @@ def _pooled(values: Floats, shape: Floats) -> tuple[Floats, Floats]:
 
 
 def _probability_below(distance: Floats, shape: Floats) -> float:
-    """P(Σ G·d ≤ 0), where the mean of the sum is at most 0, by integration around a saddlepoint.
+    """P(Σ G·d ≤ 0), for independent Gamma variables G and distances d, by numerical integration.
 
-    It is 1 if no distance is positive.
+    `shape` holds the shape of each G. The mean of the sum must be at most 0. If no distance is
+    positive, the probability is 1. Otherwise the moment generating function, divided by its
+    argument, is integrated by the trapezoidal rule along a hyperbola through the saddlepoint.
     """
     largest = float(distance.max())
     if largest <= 0:
@@ -104,7 +109,12 @@ def _probability_below(distance: Floats, shape: Floats) -> float:
 
 
 def _saddlepoint(distance: Floats, shape: Floats, largest: float) -> float:
-    """The root of Σ a·d/(1 − s·d) between 0 and 1/largest, by Newton's steps between bounds."""
+    """The s between 0 and 1 / `largest` at which Σ a·d / (1 − s·d) is zero.
+
+    `distance` holds d, `shape` holds a, and `largest` is the largest d, which is positive. The sum
+    is the derivative of the log of the moment generating function of Σ G·d, with G Gamma variables
+    of shape a. Newton's steps that leave the enclosing interval are replaced by its middle.
+    """
     low = 0.0
     high = 1 / largest
     s = high / 2

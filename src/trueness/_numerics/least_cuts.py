@@ -55,7 +55,11 @@ def _first_of_lowest(values: Floats, lowest: Floats, start: Ints) -> Ints:
 
 
 def _trace(before: Ints, start: int) -> Ints:
-    """The starts of all bins, from that of the last."""
+    """The first entries of all bins of the best partition, ascending.
+
+    `before[start, end]` is where the bin begins that precedes the bin from `start` to `end`;
+    `start` is that of the last bin.
+    """
     starts = [start]
     end = before.shape[0]
     while start > 0:

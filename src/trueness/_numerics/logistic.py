@@ -211,7 +211,11 @@ def _line_of_many_rows(
 
 
 def log_likelihood(eta: Floats, weight: Floats, events: Floats) -> float:
-    """Logarithm of the likelihood of events at log-odds `eta`."""
+    """Log-likelihood of a logistic model: Σ e·η − w·log(1 + exp(η)).
+
+    `eta` holds the log-odds of the cells, `weight` (w) and `events` (e) the weights of their rows
+    and of those with an event. In blocks, to keep temporaries small.
+    """
     total = 0.0
     for i in range(0, eta.size, _BLOCK):
         block = slice(i, i + _BLOCK)
@@ -226,7 +230,11 @@ def log_likelihood(eta: Floats, weight: Floats, events: Floats) -> float:
 def line_pools(
     x: Floats, w: Numbers, e: Numbers, most: int
 ) -> tuple[Floats, Floats, Floats] | None:
-    """At most `most` runs of neighbours at their mean log-odds; None if a cell has no weight."""
+    """Pool neighbouring cells for a first fit: their mean log-odds, weight and events.
+
+    `x` are the log-odds of the cells, `w` their weights and `e` the weights of their events. At
+    most `most` pools are made, of equal numbers of cells. None if some cell has no weight.
+    """
     length = -(-x.size // most)
     first = np.arange(0, x.size, length)
     weight = np.add.reduceat(w, first).astype(np.float64)
@@ -244,10 +252,11 @@ def line_pools(
 
 
 def recalibration_shift(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) -> float:
-    r"""Intercept of the logistic regression of events on log-odds, with the slope fixed at 1.
+    """Intercept of the logistic regression of events on log-odds, with the slope fixed at 1.
 
-    Adding it to all log-odds makes the expected number of events equal to the observed one.
-    Arguments as in :func:`recalibration_line`; nan, without a warning, if all labels are equal.
+    Adding it to all log-odds makes the expected number of events equal to the observed one. `logit`
+    holds the log-odds of cells, `weight` the weight of their rows, and `events` the weight of the
+    rows with an event. It is nan, without a warning, if all labels are equal.
     """
     x = np.asarray(logit, np.float64)
     w = np.asarray(weight)
@@ -352,7 +361,12 @@ def bounded_logistic(
 
 
 def _newton(X: Floats, w: Floats, e: Floats, theta: Floats, bounded: Bools) -> Floats:
-    """Minimise the mean log loss from a first guess."""
+    """Minimise the mean log loss of a logistic regression, from the coefficients `theta` on.
+
+    `X` holds the predictors; `w` and `e` are the weights of the rows and of their events, divided
+    by the total weight. Coefficients that are `bounded` stay at 0 or above. A step is halved until
+    the loss falls enough. It ends at a small step, and without an error after `_MAX_STEPS` steps.
+    """
     loss, gradient, hessian = _loss(theta, X, w, e)
     for _ in range(_MAX_STEPS):
         step = _direction(theta, gradient, hessian, bounded)
@@ -373,9 +387,11 @@ def _newton(X: Floats, w: Floats, e: Floats, theta: Floats, bounded: Bools) -> F
 
 
 def _nearest(theta: Floats, start: Floats, X: Floats, w: Floats, bounded: Bools) -> Floats:
-    """Of the coefficients with the same log-odds, those nearest to the start.
+    """Of all coefficients with the same log-odds as `theta`, those nearest to `start`.
 
-    A bound may be in the way.
+    Predictors that depend on each other linearly leave directions in which the likelihood is flat;
+    `theta` is moved along these. If that makes a `bounded` coefficient negative, `theta` itself is
+    returned.
     """
     values, vectors = np.linalg.eigh(X.T @ (X * w[:, None]))
     flat = vectors[:, values <= _FLAT * values[-1]]
@@ -386,7 +402,12 @@ def _nearest(theta: Floats, start: Floats, X: Floats, w: Floats, bounded: Bools)
 
 
 def _direction(theta: Floats, gradient: Floats, hessian: Floats, bounded: Bools) -> Floats:
-    """Newton's step in the free coefficients; those held by their bound go straight to it."""
+    """Newton's step for a loss whose `bounded` coefficients must not be negative.
+
+    `gradient` and `hessian` are the derivatives of the loss at `theta`. A bounded coefficient is
+    held if it is at or near 0 and the loss would push it below: it goes to 0. The others take the
+    Newton step with these fixed (Bertsekas, 1982).
+    """
     target = np.where(bounded, np.maximum(theta - gradient, 0), theta - gradient) - theta
     near = min(_NEAR, float(np.max(np.abs(target))))
     held = bounded & (theta <= near) & (gradient > 0)
@@ -398,7 +419,10 @@ def _direction(theta: Floats, gradient: Floats, hessian: Floats, bounded: Bools)
 
 
 def _loss(theta: Floats, X: Floats, w: Floats, e: Floats) -> tuple[float, Floats, Floats]:
-    """Mean log loss, with its gradient and second derivatives."""
+    """Mean log loss of a logistic regression at `theta`, with gradient and second derivatives.
+
+    `w` and `e` are the weights of the rows and of their events, divided by the total weight.
+    """
     loss = 0.0
     gradient = np.zeros(theta.size)
     hessian = np.zeros((theta.size, theta.size))
@@ -488,7 +512,12 @@ def _line_search(
     step: Floats,
     bounded: Bools,
 ) -> tuple[Floats, Floats, float]:
-    """Halve the step of each regression until its objective falls."""
+    """Halve the step of each regression until its objective falls enough.
+
+    Rows of `theta`, `gradient` and `step` belong to one regression each, as do the entries of
+    `value`, the objective at `theta`. `bounded` coefficients are cut at 0. The result is the new
+    coefficients, their objectives, and the largest change of any coefficient.
+    """
     scale = np.ones((theta.shape[0], 1))
     for _ in range(_RIDGE_HALVINGS):
         trial = theta + scale * step
@@ -506,7 +535,12 @@ def _line_search(
 
 
 def _directions(theta: Floats, gradient: Floats, hessian: Floats, bounded: Bools) -> Floats:
-    """Newton's steps in the free coefficients; those held by their bound go straight to it."""
+    """Newton's step of each regression; `bounded` coefficients must not be negative.
+
+    Each row of `theta` and `gradient`, and each matrix of `hessian`, belongs to one regression. A
+    bounded coefficient is held if it is at or near 0 and the objective would push it below: it goes
+    to 0. The others take the Newton step with these fixed (Bertsekas, 1982).
+    """
     descended = theta - gradient
     projected = np.where(bounded, np.maximum(descended, 0), descended)
     move = np.abs(projected - theta).max(axis=1, keepdims=True)

@@ -29,10 +29,11 @@ def lowess(x: Floats, y: Floats) -> Floats:
 
 
 def _of_sorted(x: Floats, y: Floats) -> Floats:
-    """The height of the curve at each row, of rows sorted by x.
+    """The height of the lowess curve at each row, of rows sorted by `x`.
 
-    A line is fitted at rows that are at least `step` apart; heights in between are interpolated. It
-    ends at the last row.
+    At a row, a line is fitted to the nearest rows, `_SPAN` of all. The next fit is at the last row
+    within `_STEP` of the range, or at the next row if none is so near; heights between two fits are
+    interpolated linearly. Rows with equal `x` share a height.
     """
     n = x.size
     size = max(2, min(n, int(_SPAN * n + 1e-7)))
@@ -58,7 +59,13 @@ def _of_sorted(x: Floats, y: Floats) -> Floats:
 
 
 def _line_at(x: Floats, y: Floats, place: float, left: int, right: int) -> float:
-    """The line fitted to the rows around a place, from `left` on, at that place."""
+    """The height at `place` of a line fitted to the rows around it.
+
+    The neighbourhood is the rows from `left` to `right`; its radius is the larger distance to its
+    ends. Rows have tricube weights: 1 at the place, and 0 at the radius. Where nearly all weight is
+    at one value of `x`, their weighted mean is taken; if the radius is 0, the plain mean of the
+    rows at that place.
+    """
     radius = max(place - x[left], x[right] - place)
     if radius <= 0:
         right = int(np.searchsorted(x, place, side="right"))

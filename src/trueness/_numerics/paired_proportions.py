@@ -66,10 +66,12 @@ def score_statistic(up: ArrayLike, down: ArrayLike, n: float, difference: ArrayL
 
 
 def noninferiority(up: ArrayLike, down: ArrayLike, n: int, margin: float) -> Floats:
-    """P-values of the hypothesis P(up) − P(down) ≥ margin, which few rows ``up`` contradict.
+    """P-values of the hypothesis P(up) − P(down) ≥ margin: a small one contradicts it.
 
-    The score test; with few disagreements the exact test that orders outcomes by the score
-    statistic, whose p-value is the largest over the unknown probability of ``down``.
+    `up` and `down` count the rows of each kind of disagreement among `n` rows; few `up` contradict
+    the hypothesis. The score test of Tango is used. Where disagreements or rows are few, and the
+    margin itself expects few, the p-value is at least that of the exact test. That test orders
+    outcomes by the score statistic and takes the largest p-value over the unknown P(down).
     """
     up, down = np.broadcast_arrays(np.asarray(up, np.float64), np.asarray(down, np.float64))
     z = score_statistic(up, down, n, margin)
@@ -85,7 +87,13 @@ def noninferiority(up: ArrayLike, down: ArrayLike, n: int, margin: float) -> Flo
 
 @lru_cache(maxsize=64)
 def _exact_tails(n: int, margin: float) -> ExactTails:
-    """Sums of trinomial probabilities over outcomes in the order of their score statistics."""
+    """P-values of all outcomes with few disagreements, for `n` rows and one margin.
+
+    An outcome is a pair of counts, `up` and `down`, of rows on which two models disagree. Outcomes
+    are ordered by the score statistic. The p-value of one is the probability of all outcomes up to
+    it, under P(up) − P(down) = `margin`; it is the largest over a grid of values of the unknown
+    P(down). Outcomes with equal statistics have equal p-values.
+    """
     expected = n if n <= _ALL else _SEARCHED
     limit = min(n, round(expected + 8 * math.sqrt(expected)) + 10)
     up, down = (counts.ravel() for counts in np.indices((limit + 1, limit + 1), np.float64))
@@ -111,7 +119,11 @@ def _exact_tails(n: int, margin: float) -> ExactTails:
 
 
 def score_limits(up: ArrayLike, down: ArrayLike, n: float, level: float) -> tuple[Floats, Floats]:
-    """Two-sided limits of P(up) − P(down): the differences that the score test does not reject."""
+    """Two-sided limits of P(up) − P(down): the differences that the score test does not reject.
+
+    `up` and `down` count the rows of each kind of disagreement among `n` rows; `level` is the
+    confidence level. The result is the lower limits and the upper limits.
+    """
     up, down = np.broadcast_arrays(np.asarray(up, np.float64), np.asarray(down, np.float64))
     reach = -float(ndtri(Level(level).tail))
     value = (up - down) / n

@@ -113,7 +113,10 @@ class PairSums:
 
     @property
     def unevenness(self) -> float:
-        """R₂: the variance of the squared error over rows, divided by the square of its mean."""
+        """R₂: how unevenly the squared error ‖Ū‖² is spread over bins; Ū is a bin's mean residual.
+
+        The variance over rows divided by the square of the mean. 0 without any error.
+        """
         w = self._share
         square = self._square
         mean = float(w @ square)
@@ -124,7 +127,13 @@ class PairSums:
 
 
 def pair_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> PairSums:
-    """Sum the residuals of the cells in each bin."""
+    """Sum the residuals U = Y − z of all rows, per bin and in total.
+
+    Y has a 1 for the class of the row, among the k classes under study, and otherwise 0. `z`, of
+    shape (m, k), holds the distinct scores; `count` the rows with each, and `hits` how many of
+    these had each class. Bins begin at the cells `first`. Work is done in pieces of whole bins that
+    fit the cache.
+    """
     k = z.shape[1]
     runs = whole_runs(first, len(z), max(1, _ENTRIES // k))
     n, s, q, along = (
@@ -146,9 +155,12 @@ def pair_sums(z: Floats, count: Numbers, hits: Numbers, first: Ints) -> PairSums
 def score_pair_sums(
     p: Floats, count: Ints, hits: Ints, first: Ints
 ) -> tuple[PairSums, float, Floats]:
-    """:func:`pair_sums` of one score per row, with the variance and Σ SᵀCS of its T.
+    """The sums of residuals of one score per row, and the variance of T if it is calibrated.
 
-    These are those of :func:`null_moments`; all come from one pass.
+    `p` are the distinct scores, ascending, `count` the rows with each, `hits` those with an event,
+    and `first` the cells at which bins begin. T is the debiased squared error; its variance is that
+    under labels drawn from the scores. The third result is Σ SᵀCS of each bin, with S the sum of
+    its residuals and C the covariance of a label that the scores imply. All come from one pass.
     """
     n, _, _, s, q, v, squares = _kernels.residual_sums(p, count, hits, first)
     share = np.where(n >= 2, 1 / np.maximum(n - 1, 1), 0)
@@ -161,7 +173,11 @@ def score_pair_sums(
 def _bin_sums(
     z: Floats, count: Numbers, hits: Numbers, first: Ints
 ) -> tuple[Numbers, Floats, Floats, Floats]:
-    """N, ΣU, Σ‖U‖² and Σ (U·S)² of each bin."""
+    """N, ΣU, Σ‖U‖² and Σ (U·S)² of each bin: S is ΣU, and U = Y − z the residual of a row.
+
+    Row by row they need no more than the cells: `z` the scores, `count` their rows, `hits` the rows
+    of each class. Bins begin at the cells `first`.
+    """
     n = np.add.reduceat(count, first)
     s = np.add.reduceat(hits - count[:, None] * z, first, axis=0)
     # ‖e_j − z‖² = ‖z‖² + 1 − 2 z_j
@@ -260,7 +276,12 @@ def null_variance(classes: int | None, k: int = 1, support: Support = "published
 
 
 def log_null_variance(classes: int | None, k: int = 1, support: Support = "published") -> float:
-    """Logarithm of :func:`null_variance`, for k so large that the volume underflows."""
+    """Logarithm of :func:`null_variance`: the limit variance of n √w T for a calibrated model.
+
+    For k so large that the variance itself underflows. `classes` is the number K of classes, or
+    None for one probability on [0, 1]; `k` is the number of largest scores in use; `support`
+    chooses the domain of the integral if 1 < k < K.
+    """
     if classes is None:
         return -math.log(15)
     if k == classes:
@@ -303,7 +324,12 @@ def _reachable_mean(classes: int, k: int) -> float:
 
 
 def _both_squared(forms: Floats, a1: Floats, a2: Floats) -> Floats:
-    """The coefficient of s²t² in h_4(s·a + t·b), for every two forms a and b."""
+    """The coefficient of s²t² in h_4(s·a + t·b), for every two rows a and b of `forms`.
+
+    h_4 is the complete symmetric polynomial of degree 4. `a1` and `a2` hold the sums of the entries
+    and of the squared entries of each row. The result is a matrix with one row and one column per
+    form.
+    """
     ab = forms @ forms.T
     abb = forms @ (forms**2).T
     aabb = forms**2 @ (forms**2).T

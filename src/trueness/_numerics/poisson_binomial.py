@@ -51,9 +51,10 @@ def distribution(p: Floats, count: Ints) -> Distribution:
 
 
 def _window(p: Floats, count: Ints) -> tuple[int, int]:
-    """The first number of events that can matter, and how many numbers follow it.
+    """The range of numbers of events that can occur with a probability that matters.
 
-    Beyond, by Bernstein's inequality, the probability is too small to count.
+    `p` are distinct probabilities and `count` how many trials have each. The result is the first
+    number and how many numbers the range has; Bernstein's inequality bounds what lies outside.
     """
     n = int(count.sum())
     mean = float(count @ p)
@@ -65,9 +66,11 @@ def _window(p: Floats, count: Ints) -> tuple[int, int]:
 
 
 def _transform(p: Floats, count: Ints, steps: NDArray[np.complex128]) -> NDArray[np.complex128]:
-    """The product over trials at each frequency.
+    """The product Π (1 + p·s) over all trials, for each entry s of `steps`.
 
-    It may underflow to 0, which is accurate enough.
+    `p` are distinct probabilities and `count` how many trials have each. With s = exp(−iω) − 1, the
+    product is the characteristic function of the number of events. It may underflow to 0, which is
+    accurate enough.
     """
     total = np.ones(steps.size, dtype=np.complex128)
     rows = max(1, _BLOCK // steps.size)
@@ -104,7 +107,11 @@ def central_interval(p: Floats, count: Ints, level: float) -> tuple[int, int]:
 
 
 def _corrected_normal(p: Floats, count: Ints, tail: float) -> tuple[int, int]:
-    """The range of the number of events between both tails, by a normal law with its skewness."""
+    """The range of the number of events between two tails of probability `tail` each.
+
+    `p` are distinct probabilities and `count` how many trials have each. The normal quantile is
+    corrected for skewness (Cornish and Fisher's first term), and for events being whole numbers.
+    """
     v = p * (1 - p)
     mean = float(count @ p)
     sd = math.sqrt(float(count @ v))
@@ -166,7 +173,12 @@ def tails(p: Floats, count: Ints, starts: Ints) -> Tails:
 
 
 def _batches_of_size(trials: Ints) -> list[Ints]:
-    """Groups of similar size, at most 128 trials, whose tables together fit in memory."""
+    """Groups whose numbers of trials are similar, in batches that are convolved together.
+
+    `trials` is the number of trials of each group. Groups with more than `_CONVOLVED` are left out.
+    In a batch, the numbers of trials have equally many binary digits, and the tables fit in memory.
+    The result is arrays of numbers of groups.
+    """
     width = np.frexp(trials.astype(np.float64))[1]
     batches = []
     for width_of_batch in np.unique(width[trials <= _CONVOLVED]):
@@ -176,9 +188,11 @@ def _batches_of_size(trials: Ints) -> list[Ints]:
 
 
 def _convolved(p: Floats, count: Ints, starts: Ints, ends: Ints) -> Floats:
-    """The distribution of each group, one trial after another for all groups at once.
+    """The distribution of the number of events of each group, of shape (groups, trials + 1).
 
-    Groups are padded with impossible trials.
+    Group i has the probabilities from `starts[i]` up to `ends[i]` in `p`, each for `count` trials.
+    One trial after another is added, for all groups at once; shorter groups are padded with trials
+    of probability 0.
     """
     groups = [np.repeat(p[a:b], count[a:b]) for a, b in zip(starts, ends, strict=True)]
     padded = np.zeros((len(groups), max(group.size for group in groups)))

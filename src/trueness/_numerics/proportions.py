@@ -56,7 +56,11 @@ def mid_p(k: ArrayLike, n: ArrayLike, level: float) -> tuple[Floats, Floats]:
 
 
 def _mid_p_end(k: Floats, n: Floats, tail: float) -> Floats:
-    """The rate with a mid-P upper tail of `tail`, by bisection: there is no closed form."""
+    """The rate at which `k` or more events of `n` have the mid-P probability `tail`.
+
+    Mid-P counts k itself by half: P(X > k) + P(X = k) / 2. There is no closed form, so it is found
+    by bisection.
+    """
     low = np.zeros(k.shape)
     high = np.ones(k.shape)
     for _ in range(_ROUNDS):
@@ -96,9 +100,10 @@ def _counts(k: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _beta_ends(k: ArrayLike, n: ArrayLike, level: float, prior: float) -> tuple[Floats, Floats]:
-    """Quantiles of beta distributions.
+    """Lower and upper limits of a rate from `k` events of `n`, as quantiles of beta distributions.
 
-    The low end is 0 at k = 0, the high end 1 at k = n, both nan without trials.
+    With `prior` 0 they are the limits of Clopper and Pearson, with 1/2 those of Jeffreys' prior.
+    The lower limit is 0 at k = 0, the upper 1 at k = n; both are nan without trials.
     """
     k, n = _counts(k, n)
     tail = Level(level).tail

@@ -59,7 +59,13 @@ def bracketed_root(
 def _interpolated_share(
     new: tuple[float, float], end: tuple[float, float], third: tuple[float, float]
 ) -> float:
-    """Where between `new` and `end` the zero is expected, as a share of the way."""
+    """Where between two points the zero of a function is expected, as a share of the way.
+
+    The points are pairs of place and value: `new` the last one tried, `end` the other end of the
+    interval around the zero, `third` an earlier one. It is inverse quadratic interpolation through
+    all three, if these lie so that it can be trusted (Chandrupatla's criterion); otherwise one
+    half.
+    """
     (a, fa), (b, fb), (c, fc) = new, end, third
     if fc in (fa, fb):
         return 0.5

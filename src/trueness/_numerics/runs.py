@@ -65,7 +65,12 @@ class NestedRuns:
         """For each partition, the index of the sum of each run."""
 
     def _join_pairs(self, first: Ints, start: Ints, node: Ints) -> tuple[Ints, Ints]:
-        """Join every second run with its neighbour, if both are in one run of the partition."""
+        """One step of the plan: join neighbouring runs in pairs, where both lie in one larger run.
+
+        `first` are the entries at which the larger runs begin. `start` are those at which the
+        present runs begin, and `node` the numbers of their sums. New sums are added to the plan.
+        The result is `start` and `node` of the runs after this step, about half as many.
+        """
         group = np.searchsorted(first, start, side="right")
         pairs = np.arange(start.size)
         rank = pairs - np.searchsorted(group, group)
@@ -80,9 +85,10 @@ class NestedRuns:
         return start[even], kept
 
     def sums(self, values: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
-        """All sums of each column of `values`, of shape (size, columns), the entries first.
+        """All sums of the plan, for each column of `values`, of shape (size, columns).
 
-        They must fit `dtype`.
+        The result has `nodes` rows: the entries themselves first, then the sums of runs. Those of
+        partition i are at `rows[i]`. The sums must fit `dtype`.
         """
         sums = np.empty((self.nodes, values.shape[1]), dtype=dtype)
         sums[: self.size] = values

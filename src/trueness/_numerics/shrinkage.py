@@ -68,9 +68,14 @@ def _sums(code: Ints, values: Floats) -> Floats:
 def shrink(
     score: Floats, weight: Floats, events: Floats, code: Ints, effective: Floats, level: float
 ) -> Shrunk:
-    """Shrink the gaps of segments.
+    """Shrink the gaps of segments towards that of all rows, by the model in the module's docstring.
 
-    `effective` is the number of independent labels per unit of weight, by segment.
+    Rows may be grouped by score: each entry of `score`, `weight` (of rows) and `events` (of rows
+    with an event) belongs to the segment numbered by `code`. `effective` is the number of
+    independent labels per unit of weight, for each segment. `level` is that of the limits.
+
+    The gap of a segment is the mean of recalibrated minus stated probabilities, over its rows.
+    Scores of exactly 0 or 1 do not move, and count as gaps of 0.
     """
     inside = (score > 0) & (score < 1)
     x = logit(np.where(inside, score, 0.5))
@@ -101,9 +106,12 @@ def shrink(
 
 
 def _common_shift(observed: float, movable: float, expected: _Expected, segments: int) -> float:
-    """The shift μ of all segments at which the expected events are the observed ones.
+    """The shift μ of the log-odds of all rows at which expected events equal observed ones.
 
-    Newton's method; it ends at a small step, or after a fixed number of steps.
+    `observed` and `movable` are the weights of events and of rows, over scores strictly between 0
+    and 1. `expected` maps the shifts of all `segments` to their expected events and the derivatives
+    of these. If nearly all labels are equal, half a label is changed, so that μ stays finite.
+    Newton's method ends at a small step, or after `_STEPS` steps.
     """
     goal = min(max(observed, 0.5), movable - 0.5) if movable > 1 else movable / 2
     mu = 0.0
@@ -117,9 +125,14 @@ def _common_shift(observed: float, movable: float, expected: _Expected, segments
 
 
 def _given_scores(excess: Floats, information: Floats) -> tuple[Floats, Floats, float]:
-    """Mean of B (the weight of μ) and variance of the shift of each segment; and τ.
+    """For each segment the share of μ in its shift and the variance of that shift; and τ.
 
-    All are given the scores.
+    `excess` is the score U of each segment (observed minus expected events at the common shift μ),
+    `information` its variance I if all shifts equal μ. The share is the posterior mean of B, the
+    weight of μ beside the segment's own data. τ, the scale of the shifts between segments, is the
+    root of the posterior mean of τ², with a uniform prior for τ on a grid from 0 to 2. The variance
+    adds the spread of the shift over the values of λ to its mean variance. (B, λ and τ: see the
+    module's docstring.)
     """
     taus = (np.arange(_TAUS) + 0.5) / _TAUS * _LARGEST_TAU  # the middles of equal steps
     log_density = np.array([_given(excess, information, tau)[0].sum() for tau in taus])
@@ -132,7 +145,12 @@ def _given_scores(excess: Floats, information: Floats) -> tuple[Floats, Floats, 
 
 
 def _given(excess: Floats, information: Floats, tau: float) -> tuple[Floats, Floats, Floats]:
-    """The log-density of each score; and, given the score, the probability of each λ and its B."""
+    """The law of λ given the score of each segment, for one value of τ.
+
+    `excess` and `information` are U and I of each segment, as in the module's docstring. Returned
+    are the log-density of each U up to a constant, the posterior probability of each of the fixed
+    values of λ, and B for each of them. The last two have shape (segments, values of λ).
+    """
     info = information[:, np.newaxis]
     excess = excess[:, np.newaxis]
     b = 1 / (1 + tau**2 * info / _PRECISIONS)
@@ -146,7 +164,13 @@ def _given(excess: Floats, information: Floats, tau: float) -> tuple[Floats, Flo
 def _modes(
     effective: Floats, observed: Floats, expected: _Expected, mu: float, prior: Floats
 ) -> Floats:
-    """The modes of the shifts, by Newton's method; the posterior is log-concave."""
+    """The most probable shift of each segment, by Newton's method.
+
+    Each shift has a normal prior with mean `mu` and precision `prior`. `observed` are the events of
+    the segments, and `expected` maps their shifts to expected events and derivatives; both are
+    multiplied by `effective`, the independent labels per unit of weight. The posterior is
+    log-concave, so there is one mode.
+    """
     shift = np.full(observed.size, mu)
     for _ in range(_STEPS):
         events, slope = expected(shift)

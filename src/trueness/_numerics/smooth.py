@@ -66,7 +66,11 @@ def smooth_error(
 
 
 def smooth_errors(samples: Sequence[Residuals]) -> list[tuple[float, float]]:
-    """:func:`smooth_error` of each sample; small ones together take a fraction of the time."""
+    """The smooth calibration error of each sample, and the kernel width at which it was taken.
+
+    Samples whose grids have the same size are solved together, which takes a fraction of the time
+    for small ones. The errors come in the order of the samples.
+    """
     deposits = [sample.deposit(sample.fewest_points) for sample in samples]
     sizes = [deposit.size for deposit in deposits]
     refined: list[tuple[float, float]] = [(0.0, 0.0)] * len(samples)
