@@ -62,10 +62,12 @@ def ece_limits_of(evidence: Evidence, *, bins: BinsLike = 10, level: float, seed
 
 
 def bin_gaps(evidence: Evidence, bins: BinsLike) -> "BinGaps | ClusteredGaps":
-    """Everything about the limits of the ECE in given bins but their level.
+    """Everything about the limits of the expected calibration error in given bins but their level.
 
-    Rows in clusters or with sampling weights have that of clusters. Bins that depend on the labels,
-    and fewer than two rows, are refused.
+    `evidence` must have one score per row. The result has the error itself and the methods `low`
+    and `high` for its limits. It is a :class:`ClusteredGaps` for rows that are in clusters or have
+    importance weights, otherwise a :class:`BinGaps`. Bins that depend on the labels, and fewer than
+    two rows, are refused with InputError.
     """
     rule = blind_to_labels(as_rule(bins))
     evidence.require_one("the limits of a matrix")
@@ -81,11 +83,14 @@ def bin_gaps(evidence: Evidence, bins: BinsLike) -> "BinGaps | ClusteredGaps":
 
 
 def too_good_in_bins(bins: Bins) -> float | None:
-    """P-value for rates that agree with the scores better than chance allows.
+    """P-value for event rates that agree with the scores better than chance allows.
 
-    It is the lower tail of Σ S²/V over bins, where the sum S of the residuals y − p of a bin has
-    variance V for calibrated scores. Bins with V < 5 are left out; None if there is no other, or if
-    weights are not whole numbers.
+    It is small if they do. The statistic is Σ S²/V over bins, where S is the sum of the residuals y
+    − p of a bin and V = Σ p(1 − p) its variance if the scores p are right. The p-value is the lower
+    tail of the chi-squared distribution, with as many degrees of freedom as there are bins.
+
+    Without the sums of p² a bin's rows are taken to have its mean score. Bins with V < 5 are left
+    out; the result is None if there is no other, or if weights are not whole numbers.
     """
     if bins.moments:
         square = bins.sum_square
@@ -123,7 +128,8 @@ class BinGaps(NamedTuple):
     def of_bins(cls, bins: Bins, n: int) -> "BinGaps":
         """From the sums of the bins of `n` rows; empty bins are left out.
 
-        Sums without second moments are taken for those of rows that all have the mean score of
+        Second moments are the sums of p² and of p y in each bin, with the score p and the label y
+        of a row. Sums without them are taken for those of rows that all have the mean score of
         their bin.
         """
         filled = bins.weight > 0
@@ -160,7 +166,13 @@ class BinGaps(NamedTuple):
     ) -> "BinGaps":
         """From the means of p (`score`), y (`rate`), p² (`square`) and py (`product`) in each bin.
 
-        `n` rows are worth `rows` rows of equal weight, of which each bin has a `share`.
+        p is the score and y the label of a row. `n` rows are worth `rows` rows of equal weight,
+        (Σw)²/Σw², and each bin has a `share` of the weight.
+
+        The field `variance` of the result is the mean of p(1 − p), the variance of labels if the
+        scores are right. `residual` is the variance of the labels around their least-squares line
+        on the scores of the bin, corrected for its two degrees of freedom; it is 0 in bins that are
+        worth at most three rows.
         """
         score_variance = square - score**2
         covariance = product - score * rate
@@ -194,10 +206,12 @@ class BinGaps(NamedTuple):
         return min(max(self._upper(alpha), self.ece), 1.0)
 
     def _upper(self, alpha: float) -> float:
-        """The upper limit, which may lie below the error or above 1.
+        """The upper limit of the expected calibration error, before it is brought into its range.
 
-        It is exact if either label is expected in fewer than 10 rows. Otherwise it is the largest
-        error whose mean is not too far above the observed one (docs/methods/ece-limits.md).
+        It is exact if the scores expect fewer than 10 events, or fewer than 10 non-events.
+        Otherwise it is the largest error under which an observed error as small as this one is
+        still likely: see :func:`_largest_mean`, and docs/methods/ece-limits.md. The result may lie
+        below the observed error or above 1. `alpha` is the probability that the truth exceeds it.
         """
         expected_rate = float(self.share @ self.score)
         expected_others = float(self.share @ (1 - self.score))
@@ -220,11 +234,16 @@ class BinGaps(NamedTuple):
         return _largest_mean(self.ece, noise, deviation, -float(ndtri(alpha)))
 
     def _exact_upper(self, alpha: float) -> float:
-        """The largest limit, over all signs s of the bins, for the mean of s·(y − p).
+        """The largest upper limit, over all signs s of the bins, for the mean of s·(y − p).
 
-        For given signs it is the exact binomial limit for the share of rows with y = 1 where s is
-        plus and y = 0 where s is minus, less the share expected. With more than 12 bins it is the
-        error plus the largest distance of such a limit from the share it is for.
+        y is the label and p the score of a row. The error is the largest of these means over all
+        signs. For given signs the limit is the exact binomial (Clopper-Pearson) limit for the share
+        of rows with y = 1 where s is plus and y = 0 where s is minus, less the share that the
+        scores expect.
+
+        With more than 12 bins the signs are too many. The result is then the observed error plus
+        the largest distance, over all numbers of events, of such a limit from the observed share.
+        `alpha` is the error probability of one limit.
         """
         n = self.rows
         hits = self.rows * self.share * self.rate
@@ -240,10 +259,13 @@ class BinGaps(NamedTuple):
         return float((high - expected).max())
 
     def low(self, alpha: float, seed: int) -> float:
-        """The lower limit, at least 0; the truth is below it with probability `alpha`.
+        """The lower limit of the error, at least 0; the truth is below it with probability `alpha`.
 
-        It subtracts noise: binomial counts of events, drawn at the rate or the mean score of each
-        bin, whichever varies more.
+        The sum of absolute gaps |rate − score| is too large because of noise, so the limit
+        subtracts an upper quantile of what noise alone adds up to (:func:`_lower_limit`). The noise
+        is drawn with `seed`: binomial counts of events at the rate or the mean score of each bin,
+        whichever varies more, less their mean. There are 4,000 draws, fewer if there are more than
+        10,000 bins.
         """
         observed_varies_more = self.rate * (1 - self.rate) > self.score * (1 - self.score)
         rate = np.where(observed_varies_more, self.rate, self.score)
@@ -308,9 +330,12 @@ class ClusteredGaps:
         self.ece = self._alone.ece
 
     def low(self, alpha: float, seed: int) -> float:
-        """The lower limit, at least 0; the truth is below it with probability `alpha`.
+        """The lower limit of the error, at least 0; the truth is below it with probability `alpha`.
 
-        It subtracts normal noise with the covariance of the gaps, widened to that of Student's t.
+        It subtracts what noise alone adds to the sum of absolute gaps (:func:`_lower_limit`). The
+        noise is normal, has the covariance of the gaps over clusters, and is widened by the ratio
+        of Student's t to the normal quantile. It is drawn with `seed`. The limit of the same rows
+        without clusters replaces a larger one.
         """
         # Errors of 0 would leave the matrix singular.
         root = np.linalg.cholesky(self._covariance + 1e-12 * np.diag(self._errors**2 + 1e-300))
@@ -320,7 +345,12 @@ class ClusteredGaps:
         return max(min(clustered, self._alone.low(alpha, seed)), 0)
 
     def high(self, alpha: float) -> float:
-        """The upper limit, exceeded with probability `alpha`: at most 1."""
+        """The upper limit of the error, exceeded with probability `alpha`: at most 1.
+
+        It is the largest error under which one as small as observed is still likely, with the
+        standard deviation over clusters and a quantile of Student's t (:func:`_largest_mean`). The
+        limit of the same rows without clusters replaces a smaller one.
+        """
         noise = float(self._errors.sum())
         quantile = -float(stdtrit(self._freedom, alpha))
         clustered = _largest_mean(self.ece, noise, lambda _: self._deviation, quantile)
@@ -330,11 +360,14 @@ class ClusteredGaps:
 def _largest_mean(
     value: float, noise: float, deviation: Callable[[float], float], quantile: float
 ) -> float:
-    """The largest error θ in [0, 1] under which an ECE as small as `value` is still likely.
+    """The largest error θ in [0, 1] under which an error as small as `value` is still likely.
 
-    Under θ the ECE has at least the mean of |θ + noise·Z|, Z standard normal, and at most the
-    standard deviation `deviation(θ)`; it is likely if that mean lies at most `quantile` such
-    deviations above it. An ECE below the mean for θ = 0 counts as that mean.
+    `value` is the observed sum of absolute gaps of bins. If the true error is θ, that sum has at
+    least the mean of |θ + noise·Z|, where Z is standard normal and `noise` the sum of the standard
+    deviations of the gaps. Its own standard deviation is at most `deviation(θ)`. The value is
+    likely if the mean is at most `quantile` such deviations above it.
+
+    A value below the mean for θ = 0 counts as that mean. θ is found by bisection.
     """
 
     def mean(theta: float) -> float:
@@ -380,8 +413,9 @@ def _one_change(gap: Floats) -> Floats:
 def _quantile(drawn: Floats, deviation: float, alpha: float) -> float:
     """The quantile of draws that is exceeded with probability `alpha`.
 
-    If fewer than 20 draws lie beyond it, it is the bound for a function of normal variables that
-    varies by at most `deviation`.
+    If fewer than 20 draws lie beyond it, draws cannot show it. It is then the mean of the draws
+    plus `deviation` times the normal quantile, a bound for a function of normal variables whose
+    changes are limited by `deviation`.
     """
     if alpha * drawn.size < 20:
         return float(drawn.mean()) - float(ndtri(alpha)) * deviation
@@ -420,10 +454,14 @@ def gaps_of(function: str, options: Options) -> Gaps | None:
 
 
 def gap_limits(function: str, question: Asked) -> Limits:
-    """Limits of a measure of gaps, called `function`, from the measure's options.
+    """Limits of a measure of gaps between event rate and mean score of bins.
 
-    The l1 error has two one-sided limits, the l2 error those of `ece_interval`. Other norms, and
-    bins that depend on the labels, have a note instead of limits.
+    `function` is the name of the measure; its bins and norm are among the options of the question.
+    The mean absolute gap has two one-sided limits, each at the tail of the question's level. The
+    root of the mean squared gap, and the mean squared gap, have those of `ece_interval`.
+
+    Other norms and losses, and bins that depend on the labels, have a note instead of limits; so
+    has the mean absolute gap of several classes. The value of the measure is not in the result.
     """
     gaps = gaps_of(function, question.options)
     if gaps is None or not gaps.blind or (gaps.norm, gaps.power) not in ((1, 1), (2, 1), (1, 2)):
@@ -442,8 +480,11 @@ def gap_limits(function: str, question: Asked) -> Limits:
 def largest_gap(question: Asked) -> Limits:
     """A note instead of limits: to which rows the largest gap belongs.
 
-    Where the value is a mean over classes there is one in every class, and the note says only why
-    there are no limits.
+    The gap of a bin is |event rate − mean score|, and `bins`, by default 10, is an option of the
+    question. The result is a :class:`Limits` without limits. Its `where` says how many rows the bin
+    with the largest gap has and from which score to which it reaches; its note adds why there are
+    no limits. If the value is a mean over classes, there is one such bin in every class, and the
+    note gives only the reason.
     """
     data = question.evidence
     bins = question.options.get("bins", 10)

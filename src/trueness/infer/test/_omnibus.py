@@ -93,8 +93,14 @@ def omnibus(cells: Cells, options: Options) -> Outcome:
 def omnibus_outcome(result: OmnibusTest, assumptions: str) -> Outcome:
     """The result of the omnibus test as an outcome, with its details in words.
 
-    `assumptions` are the first words. If the scores rule labels out, and were not rounded, the
-    outcome says only that.
+    `assumptions` are the first words. The outcome has the smallest p-value of a single statistic as
+    its statistic, and the p-value of all together. Its details are the number of rows whose label
+    contradicts a score of 0 or 1, the p-values of the single statistics, the p-value for labels
+    that agree too well, and the statistic with the strongest evidence ("" if its p-value is 0.5 or
+    more).
+
+    If labels contradict a score of exactly 0 or 1 and the scores were not rounded, there are no
+    such statistics: the outcome says only that these labels are impossible.
     """
     if not result.alone:
         return impossible_outcome(result.impossible, result.contradicted)
@@ -131,12 +137,19 @@ def omnibus_test(
     entries: Entries | None = None,
     rounded_to: float | None = None,
 ) -> OmnibusTest:
-    """The omnibus test of cells whose weights count rows; with `entries`, of other weights.
+    """The omnibus test of calibration: many statistics, compared with labels drawn from the scores.
 
-    A label that a score of 0 or 1 rules out has probability zero: the p-value is 0, unless the
-    scores were rounded to multiples of `rounded_to`. Then scores of 0 and 1 are moved by up to half
-    of it. The same test of the same cells is made once: an interval and a p-value ask for it, with
-    the same seed.
+    `cells` are the sums per distinct score. `draws` sets of labels are drawn; `seed` decides which.
+    `entries` is None if weights count rows; otherwise it holds the rows by score and weight, and
+    their labels are drawn.
+
+    A label that a score of exactly 0 or 1 rules out has probability zero: the p-value is 0, and the
+    result has no p-values of single statistics. But if the scores are known to be rounded to
+    multiples of `rounded_to`, scores of 0 and 1 are moved by up to half of it, and the test goes
+    on.
+
+    Without `entries` the result is remembered with the cells: an interval and a p-value may ask for
+    the same test.
     """
     if entries is not None:
         return _test_of_labels(cells, draws, seed, entries, rounded_to)
@@ -149,7 +162,16 @@ def omnibus_test(
 def _test_of_labels(
     cells: Cells, draws: int, seed: int, entries: Entries | None, rounded_to: float | None
 ) -> OmnibusTest:
-    """The test of :func:`omnibus_test`, made anew: first whether the labels are possible at all."""
+    """The omnibus test, made anew: first whether the labels are possible at all.
+
+    The arguments are the sums per distinct score, the number of sets of labels to draw, the seed,
+    the rows if their weights do not count rows (`entries`), and the unit of rounded scores or None.
+
+    Labels that contradict a score of exactly 0 or 1 give a p-value of 0 at once. If the scores were
+    rounded, these scores are moved by up to half the unit and tested. The result then has no
+    `too_good` (p-value for labels that agree too well), because moved scores agree with their
+    labels too well.
+    """
     counted = cells
     if entries is not None:
         counted = Cells(entries.z, entries.rows, entries.rows, entries.hits)
@@ -176,12 +198,16 @@ def _test_of_labels(
 def _test_of_possible_labels(
     cells: Cells, draws: int, seed: int, entries: Entries | None
 ) -> OmnibusTest:
-    """The omnibus test, if the scores rule no label out.
+    """The omnibus test, if no label contradicts a score of 0 or 1.
 
-    P-values are ranks of the observed labels among `draws` drawn sets. Where the rank is the
-    smallest possible, a proven bound or a rank among more draws may replace it. The level still
-    holds: below that rank the result is small only if the other p-value is, which is valid by
-    itself.
+    P-values are ranks of the observed labels among `draws` sets of labels drawn from the scores.
+    They are those of each statistic, of all together (`pvalue`), and of labels that agree with the
+    scores too well (`too_good`). `entries` holds the rows if their weights do not count rows.
+
+    If `pvalue` is the smallest possible rank, a proven bound replaces it if that is smaller (not
+    with `entries`). If `too_good` is, a rank among ten times as many draws may replace it. The
+    level still holds: below that rank the result is small only if the other p-value is, which is
+    valid by itself.
     """
     grouped = cells
     if entries is not None:
@@ -225,9 +251,12 @@ def power_function(
 ) -> Callable[..., float]:
     """The power of the omnibus test of these scores, as a function of the true probabilities.
 
-    The function takes the true probabilities, one per cell, and the number of sets of labels that
-    are drawn from them, by default 199. It gives the share of these sets that the test rejects at
-    `alpha`. All sets are compared with the same `null_draws` sets drawn from the scores.
+    `cells` are the sums per distinct score. The returned function takes the true probabilities, one
+    per cell, and the number of sets of labels that are drawn from them, by default 199. It gives
+    the share of these sets that the test rejects at level `alpha`.
+
+    All sets are compared with the same `null_draws` sets drawn from the scores. A power of 0.5 from
+    199 sets has a standard error of 0.035.
     """
     statistics = Statistics(cells)
     rng = stream(seed, "labels")
@@ -253,9 +282,11 @@ def power_function(
 def combined_pvalues(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """The p-values of sets of labels, each ranked among all of them.
 
-    `values` are the statistics, of shape (statistics, sets); large ones are evidence. First come
-    the p-values of each statistic, of the same shape; then those of all statistics together, with
-    these `weights`, of shape (sets,).
+    `values` are the statistics, of shape (statistics, sets); large ones are evidence against
+    calibration. The observed labels are one of the sets. First come the p-values of each statistic,
+    of the same shape. Then come those of all statistics together, of shape (sets,): p-values are
+    combined by the weighted sum of their inverse square roots, with these `weights`, and the sums
+    are ranked.
     """
     alone = np.array([ranks(statistic) for statistic in values])
     return alone, ranks(combination(extremeness(values), weights))
@@ -264,10 +295,14 @@ def combined_pvalues(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
 def extremeness(values: Floats, among: Floats | None = None) -> Floats:
     """The negative logarithms of the p-values of statistics of shape (statistics, sets).
 
-    Sets of labels are ranked among themselves or, one at a time, among those of `among`. The set
-    that is largest in a statistic has the logarithm of its lead added, its value over the second
-    largest: ranks alone would not distinguish sets that are each largest in one statistic. With
-    `among`, a lead is that over the largest there.
+    Each column has the statistics of one set of labels; large ones are evidence against
+    calibration. The p-value is the share of sets with a value at least as large: of all sets or,
+    with `among`, of the sets there and the one at hand.
+
+    Ranks alone would not distinguish sets that are each largest in one statistic. Hence the largest
+    set has the logarithm of its value over the second largest added. With `among`, the logarithm of
+    a value over the largest there is added if it is larger. Nothing is added if that other value is
+    not positive.
     """
     if among is not None:
         pairs = zip(values, among, strict=True)
@@ -288,8 +323,9 @@ def extremeness(values: Floats, among: Floats | None = None) -> Floats:
 def lower_tail(values: Floats) -> float:
     """The p-value of the first set of labels for agreeing with the scores too well.
 
-    `values` are the statistics of sets of labels in columns. Small ones are evidence here; the
-    p-values of the statistics are multiplied, and the product is ranked among those of all sets.
+    `values` are the statistics of sets of labels, one set per column; the first is the observed
+    one. Small statistics are evidence here. Each is ranked among all sets, the p-values of a set
+    are multiplied, and the product is ranked among those of all sets.
     """
     pvalues = [ranks(-statistic) for statistic in sizes(values)]
     return float(ranks(-np.log(pvalues).sum(axis=0))[0])
@@ -317,7 +353,8 @@ def combination(logs: Floats, weights: Floats) -> Floats:
 def ranks(values: Floats, among: Floats | None = None) -> Floats:
     """The p-value of each value: the share of all values that are at least as large.
 
-    With `among`, each is ranked among these and itself. Values that differ by rounding are equal.
+    With `among`, each value is ranked among these and itself. Values that differ by rounding are
+    equal: by less than a tiny share of the largest finite value in size.
     """
     ordered = np.sort(values if among is None else among)
     finite = ordered[np.isfinite(ordered)]
@@ -357,10 +394,13 @@ def tail_bound(cells: Cells, partitions: Sequence[Ints], directions: Sequence[Fl
 
 
 def _bounds_of_cells(cells: Cells, first: Ints) -> list[float]:
-    """Bounds on the p-value from groups of cells: see "Cells" of :func:`tail_bound`.
+    """Bounds on the p-value of calibration from groups of neighbouring scores.
 
-    `first` is the first cell of each group. One bound is from the sum of the groups' divergences
-    and, if there are several groups, another from the largest.
+    `cells` are the sums per distinct score and `first` is the first cell of each of the B groups.
+    The divergence D of a group is O log(O / E) + (N − O) log((N − O) / (N − E)), with O of its N
+    labels events and E expected. One bound is from the sum of the divergences: the probability that
+    a Gamma(B) number reaches this sum less B log 2. If there are several groups, another is 2 B
+    e^(−max D). For the proof see "Cells" of :func:`tail_bound`.
     """
     p = cells.score
     n = cells.weight.astype(np.float64)
@@ -409,8 +449,12 @@ def _bound_of_direction(cells: Cells, a: Floats) -> float:
 def _best_t(p: Floats, n: Ints, a: Floats, total: float, variance: float) -> float:
     """The t of about the smallest bound on the probability that Σ a(y − p) is `total` or more.
 
-    `p` are scores of `n` labels each, `a` their coefficients, and `variance` is that of the sum.
-    Any t gives a bound, so that of an end of the search will do if the best lies outside.
+    The bound is exp(Σ log(1 − p + p e^(ta)) − t Σ ap − t · total), for any t > 0. `p` are scores,
+    each of `n` labels y, `a` their coefficients, and `variance` is that of the sum. `total` is
+    positive.
+
+    The best t is the root of the derivative of the exponent, found on a logarithmic scale. Because
+    any t gives a bound, an end of the search is returned if the best t lies outside.
     """
     x = logit(p)
 
