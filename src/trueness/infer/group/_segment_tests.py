@@ -106,11 +106,14 @@ class CommonPart(NamedTuple):
 
 
 def joint_tests(rows: SegmentRows, draws: int, seed: int) -> SegmentTests:
-    """Test the gap and the slope of every segment, adjusted for all of these tests together.
+    """Test the gap and the slope of every segment, with p-values adjusted for all of these tests.
 
-    The p-values come from `draws` sets of labels that are drawn from the scores of `rows`. If the
-    rows are in clusters, each p-value is the larger of that one and of another, from as many sets
-    of random signs of the clusters. The result has one entry per segment.
+    The gap of a segment is Σ(y − p), the slope's score Σ(y − p)(x − x̄) with the log-odds x of the
+    score. The p-values come from `draws` sets of labels that are drawn from the scores of `rows`,
+    by the step-down method of Westfall and Young. With clusters, each p-value is the larger of that
+    one and of another, from as many sets of random signs of the clusters. `adjusted` is the smaller
+    of the two adjusted p-values of a segment. `overall` asks instead whether the segment differs
+    from all rows. The result has one entry per segment.
     """
     labels, near_ties_drawn_together = _statistics(rows, draws)
     observed = labels.observed(rows)
@@ -146,9 +149,10 @@ def _statistics(
 ) -> "tuple[_LabelStatistics, bool]":
     """The statistics of labels of these rows, and whether near ties are drawn together.
 
-    Rows of one score and the same segments are one entry. Near ties are entries, too, if `draws`
-    sets of labels would otherwise be too many numbers. With `fitted`, the part of each statistic
-    that a shift and a slope of all rows explain is subtracted.
+    Rows of one score and the same segments are one entry, whose number of events is drawn. If
+    `draws` sets of labels would otherwise be too many numbers, so are rows of nearly equal scores.
+    With `fitted`, the part of each statistic that a shift and a slope of all rows explain is
+    subtracted.
     """
     entries = rows.pooled()
     too_many = entries.size * draws > _MOST_LABELS
@@ -160,9 +164,10 @@ def _statistics(
 def _overall_tests(rows: SegmentRows, draws: int, seed: int) -> Floats:
     """Adjusted p-values of "the error of this segment is that of all rows", one per segment.
 
-    The scores are first moved by the shift and slope that fit all rows. All p-values are nan if
-    these cannot be estimated. With clusters, each is the larger of the p-value by `draws` sets of
-    drawn labels and that by random signs.
+    The scores are first moved by the shift and slope that fit all rows, and gap and slope of each
+    segment are tested with what a new fit explains subtracted. The result is the smaller of the two
+    p-values. With clusters, each is the larger of that by `draws` sets of drawn labels and that by
+    random signs. All are nan if shift and slope cannot be estimated.
     """
     fitted = rows.without_overall_error()
     if fitted is None:
@@ -186,9 +191,11 @@ def step_down(observed: Floats, batches: Iterator[Floats], draws: int) -> MonteC
     """Monte-Carlo p-values of several statistics, of which small values are evidence.
 
     `observed` has one value per statistic; the `batches` have shape (statistics, draws) and `draws`
-    columns in all. For the adjusted p-values the statistics are ranked by their observed values. A
-    draw counts against a statistic if the smallest drawn value of it and of all that rank after it
-    is at most the observed one; and no p-value is smaller than that of a statistic before it.
+    columns in all. A p-value is (1 + number of draws that are at most the observed value) / (draws
+    + 1). For the adjusted p-values (Westfall and Young) the statistics are ranked by their observed
+    values. A draw counts against a statistic if the smallest drawn value of it and of all that rank
+    after it is at most the observed one. No p-value is smaller than that of a statistic that ranks
+    before it.
     """
     order = np.argsort(observed, kind="stable")
     limit = observed[order, np.newaxis]
@@ -223,11 +230,12 @@ class _LabelStatistics:
     """
 
     def __init__(self, entries: SegmentRows, *, fitted: bool = False) -> None:
-        """Prepare the tests of the segments of these entries.
+        """Prepare the tests of the segments of these entries, groups of rows of one score.
 
-        The slope is tested only in segments with enough labels whose scores differ. With `fitted`,
-        the part of each statistic that a shift and a slope of all rows explain is subtracted; what
-        is left of its variance is its `rest`.
+        The slope is tested only in segments with enough labels whose scores differ. Gaps have exact
+        tails where events are whole numbers with a variance of at most 10⁷; other tails follow from
+        three moments. With `fitted`, the part of each statistic that a shift and a slope of all
+        rows explain is subtracted; tails are then those of the rest, by its variance.
         """
         self.entries = entries
         members = entries.members
@@ -271,9 +279,11 @@ class _LabelStatistics:
             self.gap_tail = self._gamma_tail(members.astype(np.float64), gap_variance, gap_rest)
 
     def split(self, values: Floats, *, untested: float) -> tuple[Floats, Floats]:
-        """Values of all statistics as those of the gap and those of the slope of each segment.
+        """Values of all statistics as two arrays, for gaps and for slopes, with one entry per
+        segment.
 
-        A segment whose slope is not tested has the value `untested` there.
+        `values` has the gaps of all segments, then the slopes of those segments that have a test of
+        the slope. The others get the value `untested`.
         """
         segments = self.centre.size
         slope = np.full(segments, untested)
@@ -324,10 +334,11 @@ class _LabelStatistics:
         return np.concatenate([self.tails.of(events), self.slope_tail(slope) * (1 + _EQUAL)])
 
     def _gamma_tails(self, gap: Floats, slope: Floats, common: Floats) -> Floats:
-        """The tails of gaps and of scores of slopes, by three moments.
+        """The two-sided tails of gaps and of scores of slopes, by three moments.
 
         `common` are Σw(y − p) and Σw(y − p)x of all rows. What they explain of the statistics is
-        subtracted if shift and slope were fitted. One value per statistic, or a row of draws.
+        subtracted if shift and slope were fitted. Arrays have one value per statistic, or a row of
+        draws for each. The tails of slopes follow those of gaps.
         """
         if self.common is not None:
             explained = self.common.share @ common
@@ -411,7 +422,10 @@ def common_part(entries: SegmentRows, weights: sparse.csr_array, variance: Float
     """What a shift and a slope of all rows explain of each statistic, and the variance of the rest.
 
     A statistic is a weighted sum of the residuals of the entries: `weights` has shape (statistics,
-    entries), and `variance` is that of each sum.
+    entries), and `variance` is that of each sum. `share` is what one step of Newton's method gives:
+    the derivatives of the statistic by shift and slope, times the inverse of the information
+    matrix. A statistic that is explained entirely has an infinite rest, so that it is never
+    evidence.
     """
     design = np.stack([entries.inside, entries.log_odds])
     information = design * entries.variance / entries.scale
@@ -422,10 +436,10 @@ def common_part(entries: SegmentRows, weights: sparse.csr_array, variance: Float
 
 
 def normal_score(z: Floats, skewness: Floats) -> Floats:
-    """Standardised sums as normal numbers of the same tail (Wilson, Hilferty).
+    """Standardised sums, taken to have a gamma distribution, as normal numbers of the same tail.
 
-    The sums are taken to have a gamma distribution of this skewness; skewness below 1e-6 counts as
-    1e-6, since the formula divides by it.
+    Wilson and Hilferty's approximation: the cube root of a gamma number is about normal. `skewness`
+    is that of each sum; below 1e-6 in size it counts as 1e-6, since the formula divides by it.
     """
     g = np.where(np.abs(skewness) > 1e-6, skewness, 1e-6)
     # One expression, so that NumPy uses its large temporary arrays again.
@@ -449,7 +463,12 @@ class _Patterns:
     """
 
     def __init__(self, entries: SegmentRows) -> None:
-        """Find the patterns of entries, of which those of the same segments are neighbours."""
+        """Find the patterns of the entries, and the matrices that sum over them.
+
+        A pattern is a run of entries that belong to the same segments; such entries must be
+        neighbours. Sums go from entries to patterns, then from patterns to segments, which takes
+        fewer operations.
+        """
         codes = np.stack([column.code for column in entries.columns])
         is_new = (np.diff(codes, axis=1) != 0).any(axis=0)
         first = np.flatnonzero(np.append(True, is_new))

@@ -202,10 +202,11 @@ def _at_means(sums: AnySums) -> Tally:
 
 
 def _by_day(y_true: ArrayLike, y_prob: ArrayLike | None, by: ArrayLike | None) -> dict[str, Tally]:
-    """The tally of the rows of each day, by the name of the day.
+    """The sums of the rows of each day, by the name of the day.
 
-    `by` is one column with the day of each row; days that are all numbers are in their order.
-    Labels without scores, rows without a day, and fractions are refused.
+    `by` is one column with the day of each row. Days whose names are all numbers are in the order
+    of these; others are in the order of the column's values. Refused are labels without scores, a
+    second column, rows without a day, and numbers with many fractions.
     """
     if y_prob is None and not isinstance(y_true, Events):
         raise InputError("y_prob", "must be given beside labels", "got None")
@@ -250,7 +251,11 @@ def _days(sums: Any) -> dict[str, AnySums | None]:
 
 
 def _sums_of_day(name: str, sums: Any) -> AnySums | None:
-    """The sums of the day of this name; None without rows. Sums of clusters are refused."""
+    """The sums of one day, or None if it has no rows.
+
+    `name` is the name of the day, for messages. An Accumulator gives the sums of all its rows.
+    Refused are other types and sums that keep clusters, since the tests take rows as independent.
+    """
     if not isinstance(sums, Tally | Sketch | Binned | Accumulator):
         remedy = "`tn.tally(y_true, y_prob)` makes sums of rows."
         demand = "must hold a Tally, Sketch, Binned or Accumulator for each day"
@@ -271,10 +276,11 @@ def _sums_of_day(name: str, sums: Any) -> AnySums | None:
 
 
 def _add(sums: Mapping[str, Any]) -> Any:
-    """All days together.
+    """The sums of all days together.
 
-    They are added by pairs: one after another would take time that grows with the square of the
-    days. Days of different types, or whose sums do not add, are refused by name.
+    `sums` has the sums of each day by its name. They are added by pairs: one after another would
+    take time that grows with the square of the number of days. If days are of different types, or
+    their sums do not add, the error names two of the days.
     """
     parts = list(sums.items())
     while len(parts) > 1:
@@ -312,10 +318,13 @@ class _Line(NamedTuple):
 
 
 def _line(sums: AnySums, tests: "_Tests", name: str, rule: BinRule, level: float) -> _Line:
-    """The numbers of the day of this name, which has rows.
+    """The numbers of one day that has rows.
 
-    Mean score and rate of sums per class are over all classes. The limits of the ECE are nan with
-    one row or several classes, and the l2 error is as :func:`_error_interval` says.
+    `name` is the day, `sums` are its sums, `tests` has the tests of all days, `rule` the bins of
+    the ECE, and `level` is the confidence level of floor and l2 error. The ECE has limits at the
+    level (1 + level)/2; they are nan where they are not defined, as for one row or several classes.
+    With several classes, score and rate are means over all classes, and there is no l2 error; nor
+    is there one from bins.
     """
     tally = tests.tallies[name]
     weight = sum(float(part.weight.sum()) for part in tally.parts)
@@ -351,10 +360,10 @@ def _line(sums: AnySums, tests: "_Tests", name: str, rule: BinRule, level: float
 
 
 def _error_interval(tally: Tally, level: float, seed: int) -> Interval | None:
-    """The interval for the l2 error of one day.
+    """The confidence interval for the l2 error of one day: how far scores are typically off.
 
-    None with several classes, with too few rows, and with weights that a tally does not know one by
-    one.
+    None with several classes, and where the interval refuses these sums: with too few rows, for
+    example.
     """
     if len(tally.parts) != 1:
         return None
@@ -364,10 +373,11 @@ def _error_interval(tally: Tally, level: float, seed: int) -> Interval | None:
 
 
 def _floor(tally: Tally, rule: BinRule, level: float, seed: int) -> Floor:
-    """Mean and upper quantile of the ECE of a calibrated model; nan if weights do not count rows.
+    """The noise floor of the ECE: its mean and upper quantile if the scores were right.
 
-    The classes of a class-wise view are dependent, in a way that sums do not keep: their quantiles
-    are averaged, which is cautious.
+    `rule` makes the bins, and `level` is the probability below the upper value. With several
+    classes it is the mean of the floors of the classes, which is cautious for the quantile: how
+    classes depend on each other is not known from sums. nan if weights do not count rows.
     """
     if not all(cells.whole for cells in tally.parts):
         return NO_FLOOR
@@ -399,9 +409,11 @@ class _Tests:
         """Whether tests are those of Kolmogorov and Smirnov."""
 
     def pvalue(self, tally: Tally, draws: int) -> float:
-        """The smallest p-value of the classes of one day, times their number.
+        """The p-value of one day: the smallest of its classes, times their number (Bonferroni).
 
-        From `draws` sets of labels, or from the limit law if there are very many tests.
+        `tally` has the sums of the day, and must have rows. Each class has a test from `draws` sets
+        of redrawn labels. Beyond a number of tests, it is the test of Kolmogorov and Smirnov's
+        type, from a limit law. The result is at most 1.
         """
         if self.asymptotic:
             test = partial(test_of, seed=self.seed, method="ks")
@@ -414,11 +426,12 @@ class _Tests:
         return float(min(1.0, len(pvalues) * min(pvalues)))
 
     def refined(self, pvalues: Floats, alpha: float) -> Floats:
-        """The p-values of the days, the small ones computed again with more draws.
+        """The p-values of the days, of which the small ones are computed again with more draws.
 
-        So many that the smallest possible p-value, adjusted for the number of tests, is below
-        `alpha`. All stay as they are if it is already, or if tests are from the limit law, and so
-        does that of a day whose draws would exceed what is left of the budget of work.
+        With R draws no p-value is below 1/(R + 1), which may be too much after adjustment for the
+        number of tests. R is chosen so that the smallest adjusted p-value can be below `alpha`. All
+        stay as they are if there are enough draws already, or if tests use a limit law. The p-value
+        of a day stays, too, if its draws would exceed what is left of the budget of work.
         """
         draws = math.ceil(2 * self.number / alpha)
         if draws <= self.draws + 1 or self.asymptotic:
@@ -441,11 +454,13 @@ def _filled(tally: Tally) -> list[Cells]:
 def _change(
     days: Mapping[str, AnySums], place: Ints, tests: _Tests, rule: BinRule, level: float
 ) -> tuple[Change | None, float]:
-    """The change, or None if it is not significant, and its p-value.
+    """The run of days that differs from the others, with its p-value; None if not significant.
 
-    `days` are the sums of the days that have rows, and `place` the place of each of them in the
-    series. Each class is tested, and the clearest change counts. The p-value is 1 if no class has
-    rows on two days.
+    `days` are the sums of the days that have rows, and `place` their places in the series, in which
+    empty days count. Each class is tested. The smallest p-value is multiplied by the number of
+    classes and by 2, as days are tested one by one, too. The result has ECE, slope and
+    observed/expected inside and outside the run, for the class with the smallest p-value. If no
+    class has rows on two days, the p-value is 1.
     """
     runs = _runs_by_class(tests)
     if not runs:
@@ -485,9 +500,10 @@ def _change(
 
 
 def _runs_by_class(tests: _Tests) -> dict[int, ChangePoint]:
-    """For each class that has rows on two days or more: the run of days that differs most.
+    """The run of days that differs most from the others, for each class, by its number.
 
-    Days are numbered among those that have rows of any class.
+    Days are numbered among those with rows of any class; `stop` is one more than the last day of
+    the run. A class with rows on fewer than two days is left out.
     """
     tallies = list(tests.tallies.values())
     runs = {}

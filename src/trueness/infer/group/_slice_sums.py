@@ -82,10 +82,12 @@ class SliceSums(NamedTuple):
     def rate_limits(self, level: float) -> tuple[Floats, Floats]:
         """Clopper-Pearson limits of the event rate of each slice: all lower ones, all upper ones.
 
-        They would be too wide for binomial labels, since known scores explain some of the variance
-        of a label. So the number of labels is multiplied by the ratio of binomial to conditional
-        variance: the smaller of two estimates, from the scores and from the labels, and at least 1.
-        It is not in slices where the labels have a variance of less than 5 in all.
+        Labels with known, different scores vary less than binomial labels with the same mean, so
+        that plain limits would be too wide. The number of labels is therefore multiplied by
+        binomial variance divided by variance given the scores. The smaller of two estimates of this
+        ratio is taken, one with p(1 − p) and one with the squared errors of the labels, but at
+        least 1. Where the labels of a slice have a variance below 5 in all, the number stays as it
+        is. With weights or clusters, labels are counted by `effective`.
         """
         score = self.expected / self.weight
         rate = self.events / self.weight
@@ -168,9 +170,10 @@ class Members:
     """Which rows belong to which slice: a sparse matrix of shape (slices, rows), in blocks."""
 
     def __init__(self, parts: Sequence[SliceRows], n: int) -> None:
-        """Take the rows of slices, in several parts; `n` is the number of all rows.
+        """Store which rows belong to each slice.
 
-        Parts are put together to blocks until a block has enough entries.
+        `parts` have the rows of some slices each, and `n` is the number of all rows. Parts are
+        joined in blocks, so that each has enough entries to multiply at once.
         """
         self.n = n
         self.slices = sum(part.size.size for part in parts)
@@ -230,6 +233,8 @@ def _frequent_values(code: Ints, rows: Ints, fewest: int) -> _FrequentValues:
     """The values of a column that at least `fewest` rows have, but not all rows.
 
     `code` is the number of the value of each entry, and `rows` how many rows an entry stands for.
+    In the result, `code` renumbers the values: 0, 1, … for those kept, and the next number for all
+    others.
     """
     n = np.bincount(code, rows).astype(np.int64)
     value = np.flatnonzero((n >= fewest) & (n < rows.sum()))
@@ -269,10 +274,13 @@ def _with_sums(
     *,
     centred: bool = False,
 ) -> SliceSums:
-    """Slices with the `sums` of the :func:`_terms` of their rows.
+    """Slices with their sums, from the conditions that their rows fulfil and from sums of terms.
 
-    `by_cluster` sums a term over slices and clusters; it is not called without clusters. With
-    `centred`, the variance from clusters is that around the gap of each slice, not around 0.
+    `sums` has the sum over each slice of each of the :func:`_terms`. `by_cluster` sums one term
+    over slices and clusters; without clusters it is not called, and the variance is that of
+    independent labels. The variance from clusters is the sum of squared residuals of clusters. With
+    `centred`, the slice's mean residual is subtracted first, in proportion to the size of the
+    cluster.
     """
     weight, events, expected, score_variance, square_error = sums[:5]
     variance, squares = sums[5:] or (score_variance, weight)
@@ -345,8 +353,9 @@ class _Crossing:
 def _crossing(rows: SegmentRows, columns: Sequence[_FrequentValues], fewest: int) -> _Crossing:
     """Every combination of the frequent values of some columns, and which of them are slices.
 
-    A slice has at least `fewest` rows of frequent values, and fewer than each of its values alone:
-    with as many rows it would be the slice of that value.
+    A slice has at least `fewest` rows, frequent values only, and fewer rows than each of its values
+    alone: otherwise it would be the slice of that value. A cell is a combination, with the values
+    that are not frequent taken as one value of their column.
     """
     # The last code of a column stands for all values that are not frequent.
     sizes = [column.value.size + 1 for column in columns]
@@ -373,11 +382,12 @@ def _crossing(rows: SegmentRows, columns: Sequence[_FrequentValues], fewest: int
 def all_slices(
     rows: SegmentRows, depth: int, fewest: int, *, members: bool = False
 ) -> tuple[SliceSums, Members | None]:
-    """All slices of up to `depth` columns, of at least `fewest` rows, with their sums.
+    """All slices of 1 to `depth` columns with at least `fewest` rows, with their sums.
 
-    A slice of two columns that has the rows of one of its values alone is that slice. With
-    clusters, slices that are worth too few of them are left out. With `members`, the rows of each
-    slice come second; else None.
+    A slice is the rows that share one value in each of its columns. A slice of several columns that
+    has the same rows as one of its values is left out. So is, with clusters, one that is worth too
+    few clusters for a test by random signs. The second result is which rows belong to each slice if
+    `members` is true, otherwise None.
     """
     frequent = [_frequent_values(column.code, rows.rows, fewest) for column in rows.columns]
     usable = [i for i, column in enumerate(frequent) if column.value.size]
@@ -434,7 +444,11 @@ def has_conditions(rows: SegmentRows, conditions: Sequence[Condition]) -> Bools:
 def some_slices(
     rows: SegmentRows, wanted: Sequence[Sequence[Condition]]
 ) -> tuple[SliceSums, Members]:
-    """The slices of these conditions: their sums, and their rows."""
+    """The slices of these conditions: their sums, and which rows belong to each.
+
+    Each element of `wanted` has the conditions of one slice: pairs of the number of a column and
+    the number of its value. Slices of fewer conditions than others are padded with −1.
+    """
     places = []
     for conditions in wanted:
         place = np.flatnonzero(has_conditions(rows, conditions))
@@ -488,10 +502,12 @@ class _Candidate(NamedTuple):
 
 
 def search(rows: SegmentRows, depth: int, fewest: int) -> list[tuple[Condition, ...]]:
-    """The conditions of the slices of up to `depth` columns that are furthest off.
+    """The conditions of the slices of up to `depth` columns whose event rates are furthest off.
 
-    All slices of up to two columns, of at least `fewest` rows, are looked at. The worst of two
-    columns are then extended by a third, the worst of these by a fourth, and so on: a beam search.
+    How far is measured by |events − expected| in standard deviations. All slices of one or two
+    columns with at least `fewest` rows are computed. Those of two columns among the worst 100 are
+    extended by a third, the worst 100 of the extended ones by a fourth, and so on (a beam search).
+    At most 100 slices come back, the furthest first.
     """
     sums, _ = all_slices(rows, min(depth, 2), fewest)
     distance = np.abs(sums.z)
@@ -517,9 +533,11 @@ def _extended(
     conditions: Sequence[Condition],
     fewest: int,
 ) -> Iterator[_Candidate]:
-    """The slices of these conditions and one more, of another column.
+    """The slices of some conditions and one more, of another column.
 
-    They have at least `fewest` rows, but not all rows of the conditions, and labels that may vary.
+    `frequent` has, for each column, the values that are common enough. An extended slice has at
+    least `fewest` rows, but not all rows of `conditions`, and labels that may vary. Its distance is
+    |Σw(y − p)| divided by its standard deviation for calibrated scores and independent rows.
     """
     inside = np.flatnonzero(has_conditions(rows, conditions))
     taken = {column for column, _ in conditions}

@@ -67,7 +67,14 @@ def read_look(
     eps: float | None,
     keys: tuple[str, ...] = (),
 ) -> Piece:
-    """Read the arguments of one look; `keys` names the columns of a dict of sums."""
+    """Read the arguments of one look: what a watch needs of it.
+
+    `data` are rows, sums, an Accumulator, or a dict of the sums of each segment. `by` has the
+    segment of each row, `cluster` its cluster, `rows` the options of rows. `largest_cluster` is the
+    size of the largest cluster of sums, and 1 for rows. With `eps`, scores are moved into [eps, 1 −
+    eps]. `keys` names the columns whose values are the keys of a dict. Arguments that do not fit
+    the type of `data` are refused.
+    """
     share = 1 / checked_whole(largest_cluster, "largest_cluster")
     if isinstance(data, Accumulator):
         if data.by:
@@ -110,10 +117,13 @@ class _Names(NamedTuple):
 def _read_groups(
     data: Mapping[Any, Any], share: float, eps: float | None, keys: tuple[str, ...]
 ) -> Piece:
-    """Read a dict of the sums of each segment; `keys` names the columns of its keys.
+    """Read the sums of each segment from a dict by segment; an empty dict is refused.
 
-    A label counts as `share`, one over the size of the largest cluster. If that is 1, but the sums
-    know of larger clusters, it counts as one over the size of these. Empty dicts are refused.
+    `keys` names the columns whose values are the keys of the dict, and `eps` is the least distance
+    of scores from 0 and 1. Labels in clusters count less, since they depend on each other: as
+    `share`, which is one over the size of the largest cluster. If `share` is 1, but the sums know
+    of larger clusters, one over that size is taken for each segment, and one over the sum of these
+    sizes for all rows, as a cluster may have rows in every segment.
     """
     if not data:
         raise InputError(
@@ -148,10 +158,12 @@ def _read_rows(
     eps: float | None,
     keys: tuple[str, ...],
 ) -> Piece:
-    """Read rows, perhaps with columns `by` that name segments and the `cluster` of each row.
+    """Read the rows of one look.
 
-    `keys` are the names of these columns if they have none. Weights must count rows, but those of
-    events.
+    `data` are labels or Events. `by` has the columns that name the segment of each row, `cluster`
+    its cluster, `rows` the options of rows, and `eps` the least distance of scores from 0 and 1.
+    `keys` are the names of the columns of `by` if they have none. Labels of a cluster count as one
+    over its size. Weights must count rows, except those of Events.
     """
     beside = None if isinstance(data, Events) else INDEPENDENT
     evidence = read_rows(data, y_prob, rows, kind="confidence", cluster=beside)
@@ -205,10 +217,12 @@ def _segments(columns: tuple[SegmentColumn, ...], keys: tuple[str, ...]) -> tupl
 
 
 def _with_digest(piece: Piece, cells: Floats, code: Any) -> Piece:
-    """The piece with a digest of its content and the number of its scores.
+    """The piece with a digest, by which the same look is recognised when it comes again.
 
-    The content is the sums of each score in each segment. `cells` has the rows of score, weight and
-    events, and `code` their segments; neither their order nor that of segments matters.
+    `cells` has the rows of score, weight and events, and `code` the segment of each cell. The
+    digest covers names of segments and the sums of weight and events of each score in each segment.
+    Neither the order of cells nor that of segments matters. `scores` becomes the number of
+    different scores.
     """
     present = cells[1] > 0
     score, weight, events = cells[:, present]
@@ -239,11 +253,13 @@ def _piece(
     shares: _Shares,
     binned: bool,
 ) -> Piece:
-    """The look whose `cells` are rows of score, weight and events, and `code` their segments.
+    """What a watch needs of one look, from its sums.
 
-    `named` are these segments. With `eps`, scores are moved into [eps, 1 − eps]. A label counts as
-    its share, below 1 in a cluster: the first of `shares` is that for all rows, the second that in
-    a segment. `binned` says that scores are means of bins.
+    `cells` has three rows: score, weight and events. `code` is the segment of each cell, and
+    `named` has the segments' names, which must differ and not be empty. With `eps`, scores are
+    moved into [eps, 1 − eps]. `shares` says how much a label counts, less than 1 in a cluster:
+    first in the stream of all rows, then in that of its segment. `binned` says that scores are
+    means of bins.
     """
     names = named.names
     if "" in names or len(set(names)) < len(names):
@@ -340,10 +356,11 @@ def _add(groups: dict[Any, Any], key: Any, sums: Any) -> None:
 
 
 def by_time(groups: Any, time: str, before: Any, after: Any) -> list[tuple[Any, Any]]:
-    """The sums of each position, or dicts of these by the other keys, in order of the positions.
+    """The sums of each position in time, in order: pairs of a position and its sums.
 
-    `groups` are those of :func:`trueness.sources.scan_groups`, and `time` is the key that has the
-    position. Left out are positions from `before` on and those up to `after`.
+    `groups` are those of :func:`trueness.sources.scan_groups`, and `time` is the key that holds the
+    position. If there are other keys, a position has a dict of sums by these. Only positions after
+    `after` and before `before` are kept; None sets no limit. A missing position is refused.
     """
     names = getattr(groups, "names", None)
     if not isinstance(groups, Mapping) or names is None:
@@ -379,7 +396,11 @@ def checked_eps(eps: Any) -> float:
 
 
 def checked_position(position: Any, last: Position | None) -> Position:
-    """The position of a look, which must come after the last one; without one, the next number."""
+    """The position of a look, which must come after `last`, the position of the look before.
+
+    None stands for the next whole number, beginning at 1. It is refused if earlier looks had
+    positions that are not whole numbers.
+    """
     if position is None:
         if last is not None and not isinstance(last, int):
             raise InputError(

@@ -46,9 +46,12 @@ class Look(NamedTuple):
 
     @property
     def pooled(self) -> "Look":
-        """The entries of one stream, or fewer if they are more than 4,096.
+        """The entries of one stream; if there are many, those of nearly equal score are put
+        together.
 
-        Those of near log-odds are then one entry, at their mean score.
+        Above 4,096 entries, those with log-odds in the same cell of width 1/128 become one entry.
+        Its score is their mean score, its weight and events are their sums. `code` becomes 0: all
+        entries must be of one stream.
         """
         if self.score.size <= _MANY:
             return self
@@ -114,7 +117,8 @@ class Streams:
     def __init__(self, alternatives: int, streams: int) -> None:
         """Begin this number of streams, without a look and with evidence 1 each.
 
-        `alternatives` is the number of ways in which scores may be wrong.
+        A stream is all rows, or one segment. `alternatives` is the number of ways in which its
+        scores may be wrong: pairs of a shift and a slope of the log-odds.
         """
         shape = streams, alternatives
         self.log_evidence = np.zeros(streams)
@@ -138,11 +142,13 @@ class Streams:
             setattr(self, name, np.concatenate([getattr(self, name), more]))
 
     def step(self, present: Ints, ratios: Floats, refuted: Ints, look: int) -> None:
-        """Enter the look of this number, of the streams that have rows in it.
+        """Enter one look at the streams that have rows in it, and update their evidence.
 
-        `present` are these streams, `ratios` the log-ratios of their alternatives, of shape
-        (streams, alternatives), and `refuted` the labels that contradict a score of 0 or 1: from
-        the first of these on the evidence is infinite.
+        `present` are the numbers of these streams. `ratios` are the log-likelihood ratios of this
+        look's labels, alternative to scores, of shape (streams, alternatives). `refuted` is the
+        number of labels of each stream that contradict a score of exactly 0 or 1; from the first of
+        these on the evidence is infinite. `look` is the number of the look among all, and is kept
+        as the onset of an error where the sum of ratios since the last onset is not above 0.
         """
         self.looks[present] += 1
         self.refuted[present] += refuted
@@ -163,10 +169,12 @@ class Streams:
 
 
 def listed(weighted: Floats, alpha: float) -> Ints:
-    """The streams that the e-BH procedure names, the clearest first; none, perhaps.
+    """The streams that the e-BH procedure rejects, those with the largest evidence first.
 
-    `weighted` is log(weight × E) of each stream. For the largest k for which the k-th largest of
-    these is at least −log(kα), the k largest are named.
+    `weighted` is log(weight × E) of each stream, where E is its evidence. For the largest k such
+    that the k-th largest of these is at least −log(k · alpha), the k largest are rejected; there
+    may be none. The expected share of false rejections is at most `alpha`, whatever the dependence,
+    if the weights add up to at most 1.
 
     R. Wang, A. Ramdas, False discovery rate control with e-values, Journal of the Royal Statistical
     Society B 84 (2022), 822-852.
@@ -199,9 +207,12 @@ class ShiftSequence(Streams):
         """The log-likelihood of every candidate relative to no shift."""
 
     def enter(self, look: Look, alpha: float) -> None:
-        """Enter one look of all rows.
+        """Enter one look of all rows, and reject the shifts that it contradicts.
 
-        A candidate whose evidence reaches 1/alpha is refuted for ever.
+        Each candidate is a shift of the log-odds, constant over time, with an e-process of its own:
+        evidence against it, with the other shifts of `SHIFTS` as alternatives. A candidate whose
+        evidence reaches 1/alpha is rejected for good. The candidates that are left are a confidence
+        sequence of level 1 − alpha.
         """
         # Distances from a candidate, the first of which is the candidate itself, in steps.
         away = np.rint(np.array([0, *SHIFTS]) / _STEP).astype(np.int64)
@@ -218,11 +229,13 @@ class ShiftSequence(Streams):
 
     @property
     def limits(self) -> ShiftLimits:
-        """The likeliest shift, and the limits of the shifts that were not refuted.
+        """The likeliest shift, and the limits of the shifts that were not rejected.
 
-        Without a look the shift is nan and the limits are infinite. They are infinite, too, where
-        the candidates end. If all were refuted, they are nan or, if the likeliest was at an end,
-        lie beyond it.
+        Candidates are multiples of 0.05 from −3 to 3. Limits are one candidate further out than
+        those that are left. Without a look the shift is nan and the limits are infinite. If the
+        likeliest candidate is the first or last, the shift is infinite; so is a limit where the
+        first or last is left. If all were rejected, the limits are nan or, with an infinite shift,
+        run from that last candidate to infinity.
         """
         if not self.looks[0]:
             return ShiftLimits(math.nan, -math.inf, math.inf)

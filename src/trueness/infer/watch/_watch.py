@@ -395,10 +395,11 @@ class Watch:
     def _entries(
         self, arrivals: Arrivals, read: Callable[[Any], Piece]
     ) -> list[tuple[Position, Piece]]:
-        """The position and the content of each look to enter.
+        """The position and content of each look to enter, in order.
 
-        Late rows are added to the first new look; without one they are a look at the last position.
-        `read` reads data as :func:`read_look`.
+        `arrivals` has new looks and late rows, which belong to positions before the last one. Late
+        rows are added to the first new look; if there is none, they are entered as a look at the
+        last position. `read` turns data into the content of a look.
         """
         entries = [(batch.position, batch.piece) for batch in arrivals.new]
         if not arrivals.late:
@@ -411,7 +412,13 @@ class Watch:
         return [(self.position, read(pooled(late)))]
 
     def _checked_names(self, pieces: Sequence[Piece]) -> dict[str, list[bool]]:
-        """Refuse looks whose segments do not go with the earlier ones; the types of all names."""
+        """The types of all names of segments, after checking the segments of new looks.
+
+        Refused are segments at some looks but not at others, a name outside the list that was given
+        when the watch began, and a name that was a number before and is text now, or the other way
+        round. For each name the result says which of its parts are text. The watch itself is not
+        changed.
+        """
         segmented = self._segmented
         types = dict(self._is_text)
         for piece in pieces:
@@ -430,7 +437,12 @@ class Watch:
         return types
 
     def _enter(self, place: Position, piece: Piece) -> None:
-        """Count a look, which was checked, at its position."""
+        """Count one look, which was checked, at its position.
+
+        `piece` has its sums. Updated are rows and events, the evidence of all rows and of each
+        segment, the confidence sequence of the shift (dropped for good at the first look from
+        bins), the history and the alarm. Once on, the alarm stays.
+        """
         stream_of = self._streams_of(piece)
         streams = self._streams
         streams.sums[stream_of] += piece.counts
@@ -579,9 +591,12 @@ class Watch:
         return self._error(self._clearest)[1]
 
     def _error(self, i: int) -> tuple[Position | None, str]:
-        """When the error of the i-th stream probably began, and its direction since, in words.
+        """When the error of the i-th stream probably began, and what it is, in words.
 
-        None and "" without evidence.
+        The onset is the position from which the labels favour the best alternative most. The words
+        name the shift or slope with the largest evidence, with observed and expected events since
+        then, or count the labels that contradict scores of 0 or 1. None and "" if the evidence is
+        at most 1.
         """
         streams = self._streams
         if streams.log_evidence[i] <= 0:
@@ -788,10 +803,10 @@ def _learn_types(types: dict[str, list[bool]], piece: Piece) -> None:
 
 
 def _slope(look: Look) -> tuple[float | None, ...]:
-    """The calibration slope of a look, and its lower and upper 95 % Wald limit.
+    """The calibration slope of one look, and its 95 % confidence limits by Wald's method.
 
-    A number that is not finite is None, as JSON has it; so are all with fewer than five events or
-    non-events.
+    `look` has scores with their labels; scores of 0 and 1 are left out. An element is None if it is
+    not finite, since JSON has no nan; all are with fewer than five events or non-events.
     """
     x = logits(look.score)
     inside = np.isfinite(x)
