@@ -279,8 +279,7 @@ class _LabelStatistics:
             self.gap_tail = self._gamma_tail(members.astype(np.float64), gap_variance, gap_rest)
 
     def split(self, values: Floats, *, untested: float) -> tuple[Floats, Floats]:
-        """Values of all statistics as two arrays, for gaps and for slopes, with one entry per
-        segment.
+        """Values of all statistics as two arrays, for gaps and for slopes, one entry per segment.
 
         `values` has the gaps of all segments, then the slopes of those segments that have a test of
         the slope. The others get the value `untested`.

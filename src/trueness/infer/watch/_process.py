@@ -46,8 +46,7 @@ class Look(NamedTuple):
 
     @property
     def pooled(self) -> "Look":
-        """The entries of one stream; if there are many, those of nearly equal score are put
-        together.
+        """The entries of one stream; those of nearly equal score are joined if there are many.
 
         Above 4,096 entries, those with log-odds in the same cell of width 1/128 become one entry.
         Its score is their mean score, its weight and events are their sums. `code` becomes 0: all
