@@ -28,6 +28,7 @@ _LINE = 21.0
 _TOP = 4.0
 # Width of one of the names and right-hand texts on a narrow screen, which enlarges them.
 _LETTER = 7.2
+_EMPTY = 0.15  # share of an axis that may be left empty so that it ends in a tick
 _TICK = 46.0  # room for one
 _REACH = 3.0
 _METER_REACH = 20.0  # a bound on an error that was not shown is far from every estimate
@@ -279,13 +280,16 @@ def _forest_chart(lines: Sequence[Line], scale: Scale, label: str, wide: float) 
     left = 14 + _LETTER * max(map(len, names))
     right = wide - 10 - _LETTER * max(len(line.text) for line in lines)
     low, high = _ends(lines, scale)
+    most_ticks = int((right - left) / _TICK)
+    if scale.beside and not scale.ratios:
+        high = _up_to_a_tick(low, high, most_ticks)
     base = _TOP + _LINE * len(lines)
 
     def x(value: float) -> float:
         return left + (right - left) * (scale.along(value) - low) / (high - low)
 
     inside = []
-    for tick, text in _ticks(low, high, scale, int((right - left) / _TICK)):
+    for tick, text in _ticks(low, high, scale, most_ticks):
         place = left + (right - left) * (tick - low) / (high - low)
         inside.append(vertical(place, _TOP, base, "grid"))
         inside.append(text_at(text, place, base + 15, "tick", "middle"))
@@ -330,7 +334,7 @@ def _ends(lines: Iterable[Line], scale: Scale) -> tuple[float, float]:
 def _ticks(low: float, high: float, scale: Scale, most: int) -> list[tuple[float, str]]:
     """Ticks between the ends, at most `most`, with their places on the axis."""
     if not scale.ratios:
-        multiples = _multiples(low, high, min(8, max(2, most)))
+        multiples = _multiples(low, high, _most_multiples(most))
         return [(value, f"{round(value, 9):g}".replace("-", "−")) for value in multiples]
     ratios = [value for value in _RATIO_TICKS if low <= math.log(value) <= high]
     distance = (high - low) / max(2, most)
@@ -339,6 +343,17 @@ def _ticks(low: float, high: float, scale: Scale, most: int) -> list[tuple[float
         multiples = _multiples(math.exp(low), math.exp(high), min(5, max(2, most)))
         ratios = _apart([value for value in multiples if value > 0], distance)
     return [(math.log(value), f"{round(value, 9):g}") for value in ratios]
+
+
+def _most_multiples(most: int) -> int:
+    return min(8, max(2, most))
+
+
+def _up_to_a_tick(low: float, high: float, most: int) -> float:
+    """The upper end of an axis, moved to the next tick unless that leaves much of it empty."""
+    step = round_step(high - low, _most_multiples(most))
+    tick = math.ceil(high / step) * step
+    return tick if tick - high <= _EMPTY * (high - low) else high
 
 
 def _multiples(low: float, high: float, most: int) -> list[float]:
