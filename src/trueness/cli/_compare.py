@@ -138,6 +138,13 @@ def _compared(
 
 
 def _output(rows: "DataSet", results: Sequence[_Compared]) -> Output:
+    """What `compare` prints, and its data.
+
+    `results` has one comparison per group. The table has one line per group and pair of models: the
+    difference of the measure with limits and p-value. Adjusted p-values are shown if there are
+    several pairs. A second table has the values of each model. Standard errors, simultaneous limits
+    and the models' values are columns of the data alone.
+    """
     from trueness.results._limits_words import limits_notes
 
     first = results[0].comparison
@@ -188,6 +195,11 @@ def _output(rows: "DataSet", results: Sequence[_Compared]) -> Output:
 
 
 def _models_table(rows: "DataSet", results: Sequence[_Compared]) -> Table:
+    """The table of each model's value, by group, with its interval and noise floor if known.
+
+    The floor is the value to be expected if the model were calibrated. A squared error is shown as
+    its root, the typical error.
+    """
     first = results[0].comparison
     kind: Kind = "percent" if first.measure == "tce" else "fraction"
     values = [value for result in results for value in result.comparison.estimates.values()]
@@ -202,6 +214,7 @@ def _models_table(rows: "DataSet", results: Sequence[_Compared]) -> Table:
     ]
 
     def cells(value: float, estimate: "tn.results.Estimate | None") -> dict[str, Cell]:
+        """The cells of one model; there is no interval if `estimate` is None."""
         if is_squared:
             return _typical_error(value, estimate)
         line = {"value": Cell(value, written(value, kind, decimals))}

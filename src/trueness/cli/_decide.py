@@ -65,6 +65,7 @@ def decide(
     rows = read_rows(request)
 
     def answer(part: "DataSet") -> dict[str, Any]:
+        """The answers about one model, by question: costs and an accuracy are optional."""
         common = {"level": level, "cluster": part.cluster}
         answers: dict[str, Any] = {"certificate": part.ask(tn.decision_certificate, **common)}
         if cost_fp is not None:
@@ -80,6 +81,13 @@ def decide(
 
 
 def _decision_output(rows: "DataSet", models: dict[str, dict[str, Any]]) -> Output:
+    """What `decide` prints, and its data.
+
+    `models` maps the name of each model to its answers, by question: "certificate", and where they
+    were asked for "decision" and "accept". With costs, the table has the mean costs of the
+    decision, and the notes say how to act. Without, it has the certificate: the most that an
+    increasing map of the scores can save, at any threshold.
+    """
     several = len(models) > 1
     has_costs = "decision" in next(iter(models.values()))
     lines = []

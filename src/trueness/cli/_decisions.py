@@ -228,6 +228,12 @@ def judge_sums(files: Sequence[str], criteria: Criteria, path: str | None = None
 def _by_policy_of_sums(
     subjects: "Sequence[Subject]", policy: dict[str, Any], rule: Any, files: str
 ) -> "Gate":
+    """Judge sums, which hold no rows, by the demands of a policy file.
+
+    `policy` is the table read from that file, `rule` the bin rule, and `files` names the files of
+    sums for the message. A policy that needs columns of rows (groups, slices or a baseline) is
+    refused.
+    """
     from trueness.infer.decision._gate import judge_by_policy
     from trueness.infer.decision._policy import Policy
 
@@ -330,6 +336,11 @@ def _by_policy(request: Request, policy: dict[str, Any], rule: Any) -> Judged:
 
 
 def _from_rows(rows: "DataSet") -> Iterator[Subject]:
+    """The evidence of each model in each group, from rows in memory, as the gate needs it.
+
+    Several classes are judged by the confidence in the class with the largest score. Notes about
+    the data are printed for the first group only.
+    """
     from trueness._tally import reading
 
     warn_of_dropped(rows)
@@ -378,6 +389,10 @@ def _fine_bins(rule: Any) -> Any:
 
 
 def _tally(part: "DataSet") -> "ModelSums":
+    """The sums of a part of the rows, which is one model, as one binary problem.
+
+    For more than two classes, it is the confidence in the class with the largest score.
+    """
     from trueness._tally.tally import binary_of_two_classes
     from trueness.sources._pieces import ModelSums
 
@@ -388,6 +403,12 @@ def _tally(part: "DataSet") -> "ModelSums":
 
 
 def _from_sums(total: "tn.Accumulator", *, in_groups: bool) -> Iterator[Subject]:
+    """The evidence in stored sums: of all rows, or with `in_groups` of each group.
+
+    Sums of several classes give one binary problem per class that has rows, named "class" and its
+    label. Otherwise the problem is named after the column of scores. InputError if groups are
+    wanted and the sums were not kept apart by group.
+    """
     from trueness._tally.sums_of_rows import Sums
     from trueness._tally.tally import binary_of_two_classes
     from trueness.sources._stored_sums import groups_of
@@ -496,6 +517,12 @@ def _finish(judged: Judged, target: Target, criteria: Criteria, receipt: str | N
 
 
 def _line(finding: "Finding", group: Group) -> dict[str, Any]:
+    """The line of one finding of the gate in the table and in the data.
+
+    For observed over expected events, the column "judged" gives the allowed range; other findings
+    state their demand, and those about labels nothing. A finding without an estimate leaves rows,
+    estimate and limits empty.
+    """
     if finding.quantity == "oe":
         allowed = f"{1 - finding.bound:g} to {1 + finding.bound:g}"
     elif finding.quantity == "labels":

@@ -216,6 +216,10 @@ def _gap_output(
 
 
 def _cells(row: dict[str, Any], events: str) -> dict[str, Any]:
+    """The cells of one segment as printed: the gap and its limits in percentage points.
+
+    `row` holds its numbers, and `events` is the name of the column of events.
+    """
     gap, low, high = signed_with_limits(
         100 * row["gap"], 100 * row["gap_low"], 100 * row["gap_high"], decimals=1
     )
@@ -326,6 +330,12 @@ def _cut_offs(typed: str | None) -> Any:
 def _of_sums(
     files: Sequence[str], output: str | None, settings: dict[str, Any]
 ) -> "tuple[list[tuple[Group, str, tn.results.GradeTable]], dict[str, Any]]":
+    """The grade tables of stored sums, and what is known of their source.
+
+    There is one for all rows, and one for each group that the sums keep apart, as (group, model,
+    table). `settings` are the options of `grade_table`. The output file must not be one of those
+    that are read.
+    """
     from trueness.sources._stored_sums import groups_of
 
     sums, total = read_total(files, output)
@@ -341,6 +351,11 @@ def _of_sums(
 def _grades_output(
     results: "Sequence[tuple[Group, str, tn.results.GradeTable]]", data: dict[str, Any]
 ) -> Output:
+    """What `grades` prints, and its data: one table, with the grades of each group and model.
+
+    `results` has (group, model, grade table) each; `data` describes the source. Findings that all
+    tables share are printed once, at the end; others are headed by their group and model.
+    """
     first = results[0][2]
     several = len({model for _, model, _ in results}) > 1
     columns = group_columns(group.by for group, *_ in results)

@@ -81,6 +81,7 @@ class Verbs(click.Group):
         ctx: click.Context,  # noqa: ARG002  # click's signature
         cmd_name: str,
     ) -> click.Command | None:
+        """Import the module of a command and return it, or None if there is no such command."""
         if cmd_name not in _VERBS:
             return None
         return _load(cmd_name, _FUNCTIONS.get(cmd_name, cmd_name))

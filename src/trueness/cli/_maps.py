@@ -124,6 +124,12 @@ def fit(
 
 
 def _fit_map(calibrator: Any, rows: "DataSet") -> Any:
+    """Fit a calibrator to the rows, and name its columns in it.
+
+    Columns of intervals are fitted without scores; quantiles are refused. Weights and the label
+    options are passed on, and groups as `by`. Clusters are passed only to maps whose folds keep
+    them together. Messages of the library are worded in options of the command line.
+    """
     statements = rows.statements
     remedies = {
         "drop-missing": "`--missing drop` leaves such rows out.",
@@ -549,6 +555,10 @@ def export(path: str, target: Target, **options: Any) -> None:
 
 
 def _columns(prob: str | None, matrix: str | None) -> str | list[str] | None:
+    """The column of scores, or the columns of `--prob-columns` as a list; None if neither is given.
+
+    `matrix` holds names separated by commas. Both options together are an error.
+    """
     if prob is not None and matrix is not None:
         raise click.UsageError("Give --prob or --prob-columns, not both.")
     if matrix is None:

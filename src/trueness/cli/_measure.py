@@ -140,6 +140,7 @@ def measure(
 
 
 def _panel(request: Request, target: Target, *, level: float, tripod: bool) -> None:
+    """Print or write the panel of each model and group, from rows."""
     _check_panel(target, tripod=tripod)
     rows = read_rows(request)
     data = {"data": rows.entry, "level": level}
@@ -235,6 +236,10 @@ def measure_of_sums(
 def _panel_of_sums(
     names: list[str], total: "tn.Accumulator", target: Target, *, level: float, tripod: bool
 ) -> None:
+    """Print or write the panel of all rows in stored sums.
+
+    `names` are the files of the sums and `total` their sum.
+    """
     _check_panel(target, tripod=tripod)
     with reword_messages(wording()) as warned:
         panel = tn.panel(total.total, level=level, seed=0)

@@ -135,6 +135,11 @@ def _check_kinds(rows: DataSet, options: Options) -> None:
 def _of_columns(
     data: DataSet, models: Sequence[Measured], options: Options, binned: bool = False
 ) -> Measurements:
+    """The measurements of the models of a data set.
+
+    Measures of several classes are given in the views that the options ask for; those of one score
+    are binary. `binned` says whether only sums in bins were kept.
+    """
     views = ("binary",) if models[0].classes is None else options.summed
     return Measurements(
         quantities=tuple(quantities_of(options, views, data.request.weight is not None)),

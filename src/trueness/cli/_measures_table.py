@@ -218,6 +218,11 @@ def _named(group: Group, model: Measured) -> dict[str, Any]:
 
 
 def bins_table(table: tn.results.BinTable) -> Table:
+    """The table of bins: rows, mean score, event rate, gap, and observed over expected events.
+
+    Rates and ratios have intervals, left empty where they are unknown. In a bin without rows,
+    score, rate, gap and ratio are empty. The last bin of a class includes its right edge.
+    """
     interval = f"{100 * table.level:g} % interval"
     columns = [
         Column("label", "class", "name"),
@@ -317,6 +322,11 @@ def _entries(results: Results) -> dict[str, Any]:
 
 
 def _entry(model: Measured, result: Measurements) -> dict[str, Any]:
+    """The data of one model: its measures, and notes on how their limits were found.
+
+    As JSON has no infinity, the names of infinite measures are listed apart. Methods, notes and bin
+    tables are entries only where there are estimates, reasons or tables.
+    """
     values = numbers_of(model, result.quantities)
     entry: dict[str, Any] = {
         "name": model.name,

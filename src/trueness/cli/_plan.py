@@ -102,6 +102,12 @@ def plan(*, target: Target, **options: Any) -> None:
 
 
 def _output(numbers: dict[str, Any], wanted: str, options: dict[str, Any]) -> Output:
+    """What `plan` prints, and its data: rows, bins and error of histogram binning.
+
+    `numbers` holds these three, of which `wanted` names the one that was computed. `options` are
+    alpha (the probability that the guarantee fails), the kind of guarantee, the binning scheme, and
+    the bound.
+    """
     line = {**numbers, **options, "planned": wanted}
     titles = {"n": "rows", "n_bins": "bins", "epsilon": "epsilon"}
     columns = [

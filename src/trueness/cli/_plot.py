@@ -113,6 +113,11 @@ def plot(request: Request, target: Target, **options: Any) -> None:
 
 
 def _display(rows: "DataSet", display: str, settings: dict[str, Any]) -> Any:
+    """The picture of the rows: a display of `trueness.plot`, with its data.
+
+    `display` is its name in `--display`. Of `settings`, it gets those that it takes. A guarantee
+    needs the number of rows alone. InputError if the display draws one model and several are named.
+    """
     name, takes = _DISPLAYS[display]
     cls = getattr(import_module("trueness.plot"), name)
     if display == "guarantee":

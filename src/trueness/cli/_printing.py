@@ -98,6 +98,11 @@ def errors_as_messages(debug: bool) -> Iterator[None]:
 
 
 def _message(reason: Exception) -> str:
+    """The sentence that is printed for an error.
+
+    Errors of trueness have their own; files that cannot be read, and a lack of memory, are
+    described. Anything else is a bug in trueness, and is called so.
+    """
     if isinstance(reason, TruenessError):
         return str(reason)
     if isinstance(reason, OSError):
@@ -131,6 +136,10 @@ def wording(
     """
 
     def option(name: str, value: str | None) -> str:
+        """How an argument is written on the command line, with its value unless that is None.
+
+        Names that are not options stay as they are in Python.
+        """
         if options and name in options:
             return f"`{options[name]}{_plain_value(name, value, '=')}`"
         if name not in _OPTIONS:

@@ -157,6 +157,11 @@ def _equivalence(
 def _results(
     rows: "DataSet", settings: dict[str, dict[str, Any]], equivalence: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
+    """The results of all tests as dictionaries: by part of the rows, then by test.
+
+    A part is one model in one group. `settings` maps each method to its options; `equivalence`
+    holds the options of the equivalence test, which is left out if there are none.
+    """
     tests: list[tuple[Any, dict[str, Any]]] = []
     for method, options in settings.items():
         tests.append((tn.calibration_test, {"method": method, **options}))

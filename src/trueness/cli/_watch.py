@@ -458,6 +458,11 @@ def _replayed(watch: "tn.Watch", files: Sequence[str], options: dict[str, Any]) 
 
 
 def _printed(watch: "tn.Watch", form: str) -> str:
+    """The state of a watch as text, in Prometheus' format, or as one line of JSON.
+
+    Text lists the alarms of segments below that of the whole. JSON has the whole, and the segments
+    marked as listed.
+    """
     if form == "prometheus":
         return watch.to_prometheus()
     if form == "text":
