@@ -226,6 +226,11 @@ def _to_check_clusters(a: Asked) -> Advice:
 
 
 def _to_collect(a: Asked, helpful: Remedy | None) -> Advice:
+    """The advice to collect more rows, with their number if it is known.
+
+    The number is what it takes to notice an error that matters. `helpful` is a calibrator that
+    would probably help until then, or None: then scores should be left as they are.
+    """
     power = quietly(a.possible, "power")
     needed = None if power is None else power.rows_needed
     if needed is None:
@@ -311,6 +316,11 @@ def _with_remedies(
 
 
 def _recalibration(a: Asked, fixes: Remedies, best: Remedy, *, one_error: bool) -> Advice:
+    """The advice to recalibrate with the `best` of the calibrators that were tried.
+
+    If that is a prior correction, no segment is off by itself (`one_error`), and a shift of the
+    prior was found, the advice names the factor of the odds instead.
+    """
     size = best.size_of_gain(fixes.before)
     reason = f"{size[0].upper()}{size[1:]}: on held-out rows it {_gained(a, fixes, best)}."
     reason = f"{reason}{_own_rows_question(a)}"
@@ -349,6 +359,10 @@ def _gained(a: Asked, fixes: Remedies, best: Remedy) -> str:
 
 
 def _with_gain(kind: AdviceKind, phrase: str, reason: str, fixes: Remedies, best: Remedy) -> Advice:
+    """An advice with the gain of the best calibrator and the calibration error before and after.
+
+    The errors are estimates with an interval if both have one, otherwise the plain ECE.
+    """
     before = fixes.before.ece_interval
     after = best.ece_interval
     errors = fixes.before.ece, best.ece
@@ -372,6 +386,10 @@ def _with_gain(kind: AdviceKind, phrase: str, reason: str, fixes: Remedies, best
 
 
 def _prior_correction(shift: PriorShift, reason: str) -> Advice:
+    """The advice to multiply or divide the odds by one number, so that the number exceeds 1.
+
+    `shift` holds the weight, by which odds were inflated, with its limits; `reason` is the text.
+    """
     from trueness.recalibrate import PriorCorrection  # loads scikit-learn
 
     if shift.weight > 1:

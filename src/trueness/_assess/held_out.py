@@ -141,6 +141,12 @@ def held_out_scores(dealt: Deal, scores: Callable[[Bools], Floats]) -> list[Evid
 
 
 def _deal(a: Asked) -> Deal:
+    """The rows on which calibrators are tried, in folds.
+
+    If there are too many rows, as many as the limit allows are drawn at random. Rows are put in an
+    order of their content first, so that the order in which they are given does not matter.
+    Clusters stay in one fold. Few rows are dealt twice, into two sets of folds.
+    """
     evidence = a.view("confidence")
     place, cluster = _order_of_content(evidence.matrix, evidence.cluster)
     n = place.size

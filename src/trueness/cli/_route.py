@@ -158,7 +158,7 @@ def _columns(rows: "DataSet") -> dict[str, str]:
 
 
 def _output(result: "Route", rows: "DataSet") -> Output:
-    """What `route` prints, and its data: threshold and quantities, for all rows and each segment."""
+    """What `route` prints, and its data: threshold and quantities, of all rows and each segment."""
     routes = [("all rows", result), *result.segments.items()]
     columns = [
         Column("what", "quantity"),

@@ -166,7 +166,11 @@ def bin_columns(binned: Binned, ends: Sequence[tuple[Floats, Floats]]) -> dict[s
 
 
 def effective_counts(bins: Bins) -> tuple[Floats, Floats]:
-    """Events and rows of each bin: the counts, or (Σw)²/Σw² rows if weights are fractional."""
+    """Events and rows of each bin, for intervals of its rate.
+
+    With fractional weights the rows are their effective number, (Σw)²/Σw², and events are that
+    number times the rate. Bins without rows then have 0 of both.
+    """
     n: Floats = np.asarray(bins.weight, dtype=np.float64)
     if bins.whole:
         return np.asarray(bins.events, dtype=np.float64), n

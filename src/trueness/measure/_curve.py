@@ -188,7 +188,10 @@ def reliability_curve(
 
 
 def _flexible_curves(tally: Tally, method: Literal["spline", "loess"], knots: int) -> Curve:
-    """The spline or loess curve of each part; where there is none, nan and a warning."""
+    """The spline or loess curve of each part, joined; where there is none, nan and a warning.
+
+    A part is one binary problem, and `knots` the number of knots of a spline.
+    """
     # Loads SciPy, which binned and isotonic curves do not need.
     from trueness.measure._flexible_curve import (
         checked_knots,
@@ -209,7 +212,11 @@ def _flexible_curves(tally: Tally, method: Literal["spline", "loess"], knots: in
 
 
 def flexible_curve(cells: Cells, fit: SplineCurve | LoessCurve) -> Curve:
-    """The curve of one binary problem by splines or loess; without points if it has no rows."""
+    """The spline or loess curve of one binary problem, at places where `fit` is evaluated.
+
+    A point stands for the rows whose scores are nearer to its place than to others, of those that
+    the method can use. Without rows there are no points. A spline that was not fitted has no knots.
+    """
     from trueness.measure._flexible_curve import SplineCurve, curve_places, usable_cells
 
     method: Literal["spline", "loess"] = "spline" if isinstance(fit, SplineCurve) else "loess"

@@ -282,7 +282,11 @@ class InsideCells(NamedTuple):
 
 
 def inside_cells(cells: Cells) -> InsideCells:
-    """Set the scores of exactly 0 and 1 apart."""
+    """Set the scores of exactly 0 and 1 apart, whose log-odds are infinite.
+
+    The result has the other cells, and of those left out the number of rows, the weight
+    contradicted by labels, and the weight. If none is left out, the cells are the same object.
+    """
     first = int(np.searchsorted(cells.score, 0.0, "right"))
     last = int(np.searchsorted(cells.score, 1.0, "left"))
     zeros = slice(0, first)
@@ -298,7 +302,12 @@ def inside_cells(cells: Cells) -> InsideCells:
 
 
 def left_out(total: float, certain: float, wrong: float, who: str, rest: str) -> str:
-    """The sentence about scores of exactly 0 and 1, `who` leaves them out, and the `rest`."""
+    """The sentence that says that scores of exactly 0 and 1 are left out, and why.
+
+    `total`, `certain` and `wrong` are the rows (or weights) of all scores, of these, and of those
+    contradicted by their labels. `who` is the subject with its verb, such as "Slope and intercept
+    leave"; `rest` is a closing sentence.
+    """
     amounts = f"{amount_in_words(certain)} of {amount_in_words(total)}"
     subject = f"{amounts} scores are exactly 0 or 1"
     if certain == 1:
@@ -421,7 +430,10 @@ def observed_expected(
 
 
 def _ratio(events: Numbers, scores: Floats) -> float:
-    """Observed divided by expected events; with none expected infinite, or nan if none occurred."""
+    """Observed divided by expected events.
+
+    With no expected events it is infinite, or nan if none occurred either.
+    """
     observed = float(events.sum())
     expected = float(scores.sum())
     if expected == 0:

@@ -230,9 +230,9 @@ def default_width(n: float, smoothness: float = 1.0) -> EqualWidth:
 
 
 def _frequency(bins: Bins) -> float:
-    """The mean product of residuals over pairs of different rows of a bin.
+    """The mean product of residuals over pairs of different rows of a bin, with whole weights.
 
-    Weights that are not whole are an error.
+    A weight of 2 counts the row twice. Weights that are not whole raise InputError.
     """
     n = bins.weight
     if not bins.whole:
@@ -245,10 +245,13 @@ def _frequency(bins: Bins) -> float:
 
 
 def _importance(cells: Cells, rule: BinRule) -> float:
-    """Sum pairs with a row of the heaviest cell of each bin and pairs of other rows separately.
+    """The mean product of residuals over pairs of rows in a bin, with importance weights.
 
-    If one row has nearly all the weight, squares of sums minus sums of squares would be pure
-    rounding error.
+    A row has the residual y − p; a pair of rows has the product of its weights. Each bin counts by
+    its weight; bins with fewer than two rows count as 0. If one row had nearly all the weight,
+    squares of sums minus sums of squares would be pure rounding error. So in each bin the pairs
+    within its heaviest cell, those between that cell and others, and those among others are summed
+    separately. Means of a bin are cut to [−1, 1], as products are.
     """
     first = bin_starts(cells, rule)
     p = np.asarray(cells.score, dtype=np.float64)
@@ -287,9 +290,11 @@ def _heaviest(weight: Floats, first: Ints) -> Ints:
 def _pairs_of_ties(
     p: Floats, w: Floats, e: Floats, w2: Floats, e2: Floats, count: Floats
 ) -> tuple[Floats, Floats]:
-    """Σww′ and Σww′uu′ over pairs of rows with the same score.
+    """Σww′ and Σww′uu′ over pairs of different rows in each cell, where all have the score `p`.
 
-    0 where their weight is lost in rounding.
+    `w` and `e` are the weights of the rows and of those with an event, `w2` and `e2` the sums of
+    the squared weights, and `count` the rows; u = y − p is the residual of a row. Both are 0 with
+    fewer than two rows, and where the weight of the pairs is lost in rounding.
     """
     o = w - e
     o2 = w2 - e2

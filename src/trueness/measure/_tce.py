@@ -225,7 +225,8 @@ def _joint_rejections(
 ) -> list[Bools]:
     """Whether each score of each part is rejected, tested in one call for all parts.
 
-    Parts that are weighted differently are tested one by one.
+    A part is a binary problem, as cells of distinct scores; `firsts` has for each part the cells at
+    which its bins begin. Parts whose weights are of different kinds are tested one by one.
     """
     alike = len({(cells.whole, cells.squares is None) for cells in parts}) == 1
     if len(parts) == 1 or not alike:
@@ -269,9 +270,12 @@ def check_weights(cells: Cells, test: Test) -> None:
 
 
 def rejections(cells: Cells, first: Ints, alpha: float, test: Test) -> Bools:
-    """Whether the labels of its bin reject the score of each cell.
+    """For each cell, whether the labels of its bin reject its score as the rate of the bin.
 
-    Bins begin at the cells `first`.
+    `first` are the cells at which bins begin, and `alpha` is the level of the test. With fractional
+    weights, events and rows of a bin are scaled to its effective number of rows, (Σw)²/Σw². `test`
+    is a name, or a user's function of events, rows and scores. For named tests, level 0 rejects
+    only scores with a p-value of exactly 0, and level 1 all.
     """
     k = segment_sums(cells.events, first)
     n = segment_sums(cells.weight, first)
@@ -311,7 +315,10 @@ def _refuted(k: NDArray[Any], n: NDArray[Any], score: Floats, test: str) -> Bool
 
 
 def _answer(test: Callable[..., Any], events: float, n: float, scores: Floats) -> NDArray[Any]:
-    """What the test of a user answered, if it has a p-value or a decision for each score."""
+    """The answer of a user's test to one bin: a p-value or a decision for each score.
+
+    InputError unless there is one number from 0 to 1 for each of the `scores`.
+    """
     answer = np.asarray(test(events, n, scores))
     good = answer.shape == scores.shape and answer.dtype.kind in "biuf"
     if not good or not ((answer >= 0) & (answer <= 1)).all():  # whole numbers are then 0 and 1
@@ -323,9 +330,10 @@ def _answer(test: Callable[..., Any], events: float, n: float, scores: Floats) -
 
 
 def _own_rejections(answers: Sequence[NDArray[Any]], alpha: float) -> Bools:
-    """Bools and whole numbers are rejections, floats are p-values.
+    """Which scores a user's test rejects, from its answers for all bins.
 
-    What may be either is refused.
+    Bools and whole numbers are decisions, floats are p-values, rejected up to `alpha`. InputError
+    if both occur, or if all floats are 0.0 or 1.0, which may be either.
     """
     values = np.concatenate(answers)
     decided = {answer.dtype.kind != "f" for answer in answers}
@@ -340,7 +348,11 @@ def _own_rejections(answers: Sequence[NDArray[Any]], alpha: float) -> Bools:
 
 
 def norm_function(norm: Norm | NormFunction) -> NormFunction | None:
-    """The function of losses and weights that `norm` stands for; None for the weighted mean."""
+    """The function that combines the losses of cells, given their weights; None for the mean.
+
+    `norm` is a name, an exponent, or a user's function of losses and of weights that add up to 1,
+    which must return a number.
+    """
     if not callable(norm):
         q = exponent(norm)
         if q == 1:

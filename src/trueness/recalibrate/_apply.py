@@ -99,9 +99,11 @@ def _names(
     calibrator: Calibrator,
     present: Sequence[str],
 ) -> tuple[list[str], list[str]]:
-    """The columns of the scores, as passed or as known from the fit, and names for the new ones.
+    """The columns of the scores and the names of the new ones, checked against the frame.
 
-    Columns that the frame does not have, and new ones that it has, are errors.
+    Without `prob` the columns are those that the calibrator was fitted on; it is an error if these
+    had no names. `present` are the columns of the frame: scores must be among them, new columns
+    must not. Without `name`, new columns end in "_calibrated"; a matrix allows nothing else.
     """
     if prob is None and calibrator.score_names_ is None:
         raise InputError(
@@ -149,7 +151,10 @@ def _sql(
 
 
 def _with_polars(frame: Frame, calibrator: Calibrator, columns: list[str], new: list[str]) -> Frame:
-    """New columns that the engine computes some rows at a time."""
+    """Add the new columns to a Polars frame, computed in batches of rows.
+
+    Missing scores, and results that are nan, are missing values in the new columns.
+    """
     polars: Any = nw.get_native_namespace(frame)
 
     def mapped(struct: Frame) -> Frame:

@@ -345,10 +345,7 @@ class AutoCalibration(LogitMap):
 
 
 def _rarer(logits: NDArray[Any], rows: CalibrationSet) -> float:
-    """The weight of the rarer of the two outcomes.
-
-    Of several classes: of right and wrong top labels.
-    """
+    """The weight of the rarer outcome: event or not; of several classes, top label right or not."""
     event = rows.y == 1 if logits.ndim == 1 else logits.argmax(axis=1) == rows.y
     w = rows.weights
     events = float(w[event].sum())

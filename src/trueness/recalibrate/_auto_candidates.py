@@ -85,9 +85,13 @@ def number_of_deals(rows: float) -> int:
 def deal_folds(
     cells: LogitCells, rows: CalibrationSet, cluster: Ints | None, number: int, deals: int
 ) -> Folds:
-    """Deal rows at random, but always alike, with events spread evenly.
+    """How the weight of each cell is split into folds, for several random deals.
 
-    Whole weights are rows, clusters stay whole.
+    A cell holds the rows with one logit. `number` is that of folds, `deals` that of splits. The
+    deal is random but always the same for the same rows; without clusters, events are spread
+    evenly. The result has weights of events and of other rows, of shape (deals, folds, cells), and
+    with clusters or fractional weights the fold of each row. Clusters stay in one fold; a whole
+    weight counts as that many rows, which may be in different folds.
     """
     m = cells.z.size
     y = rows.y
@@ -119,8 +123,9 @@ def deal_folds(
 def _deal_counts(count: Ints, begin: int, number: int, rng: np.random.Generator) -> Floats:
     """How many rows of each cell go into each fold: a matrix of folds by cells.
 
-    Rows are shuffled and dealt like cards, so that folds have equal sizes. Too many rows to shuffle
-    go to folds drawn independently.
+    `count` are the rows of each cell. Rows are shuffled and dealt like cards, beginning with the
+    fold `begin` modulo their `number`, so that folds have equal sizes. Beyond `_MOST_DEALT` rows,
+    each goes to a fold drawn independently.
     """
     total = int(count.sum())
     if total > _MOST_DEALT:
@@ -137,9 +142,11 @@ def _deal_counts(count: Ints, begin: int, number: int, rng: np.random.Generator)
 def deal_rows(
     z: Floats, y: Ints, w: Floats | None, cluster: Ints | None, number: int, deals: int
 ) -> Ints:
-    """The fold of each row in each deal, with classes spread evenly.
+    """The fold of each row in each deal, of shape (deals, rows), with classes spread evenly.
 
-    Z may have a column per class.
+    `z` holds the logits, one per row or one per class; with the class `y` and the weight `w` it
+    only decides the order from which rows are drawn, so that the order in which they are given does
+    not matter. With clusters, whole clusters are dealt, and classes are not balanced.
     """
     rng = np.random.default_rng(_SEED)
     if cluster is not None:
@@ -158,7 +165,11 @@ def deal_rows(
 
 
 def _deal(cluster: Ints, number: int, rng: np.random.Generator) -> Ints:
-    """Whole clusters, the largest first, always to the fold with the fewest rows."""
+    """The fold of each row, so that rows of one cluster are in the same fold.
+
+    Clusters are dealt from the largest to the smallest, in random order where sizes are equal, each
+    to the fold that has the fewest rows so far.
+    """
     code, size = np.unique(cluster, return_inverse=True, return_counts=True)[1:]
     rows = np.zeros(number)
     fold = np.empty(size.size, np.int64)
@@ -184,7 +195,12 @@ def chance_of_gain(gain: float, low: float, high: float, level: float) -> float:
 
 
 def _gain_in_errors(gain: float, low: float, high: float, level: float) -> float:
-    """The gain in standard errors of its difference from the gain in a new sample."""
+    """The gain in standard errors of its difference from the gain in a new sample.
+
+    The standard error of the gain follows from its limits at `level`; that of the difference
+    between two samples is √2 times as large. Without a width it is infinite, with the sign of the
+    gain.
+    """
     reach = (high - low) / 2
     if not reach > 0:
         if gain > 0:
@@ -194,9 +210,12 @@ def _gain_in_errors(gain: float, low: float, high: float, level: float) -> float
 
 
 def chance_of_average(gain: Gain, level: float, independent_rows: float, rarer: float) -> float:
-    """How often an average with the identity is better in a new sample of the same size.
+    """How often the map has a smaller log loss than the scores, in a new sample of this size.
 
-    Nan if that is unclear.
+    `gain` is the gain with its limits at `level`, `independent_rows` the effective number of rows,
+    and `rarer` the weight of the rarer outcome. The gain is taken in standard errors, less
+    `_OPTIMISM`, and its chance from the normal distribution. It is nan if there are too few rows or
+    outcomes to state it, or if it is below `_LEAST_STATED`.
     """
     if independent_rows < _ROWS_FOR_CHANCE or rarer < _RARER_FOR_CHANCE:
         return math.nan
@@ -222,9 +241,10 @@ def mixture_weights(loss: Floats, design_effect: float = 1.0) -> Floats:
 
 
 def held_out_weights(loss: Floats, design_effect: float = 1.0) -> Floats:
-    """Weights for each fold from the losses in the other ones.
+    """Weights of the candidates for each fold, from their losses in the other folds.
 
-    Arrays (candidates, deals, folds).
+    `loss` has the shape (candidates, deals, folds), and so has the result. `design_effect` says by
+    which factor clusters enlarge the variance of a sum of losses.
     """
     loss_elsewhere = loss.sum(axis=2, keepdims=True) - loss
     columns = loss_elsewhere.reshape(loss.shape[0], -1).T
@@ -236,9 +256,11 @@ def held_out_weights(loss: Floats, design_effect: float = 1.0) -> Floats:
 def mean_gain(
     difference: Floats, weight: Floats, cluster: Ints | None, level: float, rows: float
 ) -> Gain:
-    """Mean of differences, with limits by Student's t.
+    """The weighted mean of the rows' gains in loss, with limits at `level` by Student's t.
 
-    Without clusters, `rows` is how many rows they are worth.
+    Without clusters the variance is divided by one less than `rows`, the number of rows that the
+    weights are worth. With clusters it is that of sums over clusters, and the degrees of freedom
+    come from the effective number of clusters.
     """
     if cluster is not None:
         mean, error, _ = mean_of_rows(difference, weight, cluster)
@@ -290,9 +312,11 @@ class AutoFit(NamedTuple):
 
 
 def fit_vector(cells: LogitCells, rows: CalibrationSet, plan: Plan, monotone: bool) -> AutoFit:
-    """Fit the candidates on all rows and without each fold, and weigh them.
+    """Fit each candidate map of one score on all rows and without each fold, and weigh them.
 
-    The last coefficients of each candidate are those of all rows, the others those without a fold.
+    A cell holds the rows with one logit. `monotone` asks for maps that do not fall. The result has,
+    for each candidate, the name and the weight; the coefficients and isotonic points of the fits to
+    all rows; and the gain of the weighted mean on held-out rows, in log loss and in Brier score.
     """
     folds = deal_folds(cells, rows, plan.cluster, plan.folds, number_of_deals(plan.rows_worth))
     weight, events = folds.training()
@@ -326,9 +350,12 @@ def fit_vector(cells: LogitCells, rows: CalibrationSet, plan: Plan, monotone: bo
 def _weigh_vector(
     log_odds: Floats, folds: Folds, cells: LogitCells, rows: CalibrationSet, plan: Plan
 ) -> tuple[Floats, list[Gain]]:
-    """Weights of candidates from held-out log-odds, and the gains of their mixture.
+    """The weights of the candidates, and the gains of their weighted mean on held-out rows.
 
-    Log-odds have the shape (candidates, deals, folds, cells).
+    `log_odds` are those of each candidate, from the fit without the fold, of shape (candidates,
+    deals, folds, cells); candidate 0 is the identity. In each fold the mean is taken with weights
+    from the other folds, so that its gain is held out too. The gains are in log loss and in Brier
+    score. With fewer than two folds all candidates have equal losses, and gains are unknown.
     """
     deals, number, _ = folds.events.shape
     if number < 2:  # nothing can be held out
@@ -364,9 +391,10 @@ def _weigh_vector(
 def _differences(
     plain: Floats, mixed: Floats
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """Losses of the scores minus those of a map: for events, and for other rows.
+    """The losses of the original scores minus those of a map, for events and for other rows.
 
-    The losses are the log loss and the Brier score.
+    `plain` and `mixed` are the log-odds before and after the map. The first pair is for the log
+    loss, the second for the Brier score.
     """
     p = expit(plain)
     q = expit(mixed)
@@ -378,9 +406,11 @@ def _differences(
 
 
 def _isotonic_points(z: Floats, weight: Floats, events: Floats) -> Floats:
-    """Isotonic regression: the mean log-odds of the blocks, and their rates as log-odds.
+    """The points of an isotonic map: mean log-odds of each block, and its rate as log-odds.
 
-    One row is added to each block, as the score predicts it.
+    A block is a run of scores to which isotonic regression gives one rate. One row is added to
+    each, with the event probability that the score predicts, so that rates of 0 and 1 stay finite.
+    Without rows it is the point (0, 0).
     """
     is_present = weight > 0
     if not is_present.any():
@@ -451,10 +481,11 @@ MATRIX_CANDIDATES = {
 
 
 def fit_matrix(rows: CalibrationSet, plan: Plan) -> AutoFit:
-    """Fit the candidates to log-probabilities, with and without each fold, and weigh them.
+    """Fit each candidate map of several classes on all rows and without each fold; weigh them.
 
-    Of a large matrix, all but the first candidate are fitted to rows that are drawn. With fewer
-    than two folds nothing is held out, so that candidates have equal evidence and no gain.
+    The scores of the rows are log-probabilities. Of a large matrix, all but the first candidate are
+    fitted to rows that are drawn at random; with many classes there are two candidates. With fewer
+    than two folds nothing is held out: losses count as equal and gains are unknown.
     """
     every = rows
     if rows.p.size > _MOST_ENTRIES:
@@ -474,7 +505,11 @@ def fit_matrix(rows: CalibrationSet, plan: Plan) -> AutoFit:
 
 
 def _drawn(rows: CalibrationSet, plan: Plan) -> tuple[CalibrationSet, Plan]:
-    """As many rows as can be fitted often, drawn at random, and the plan for them."""
+    """A random part of the rows, so few that they can be fitted often, and the plan for them.
+
+    Clusters are drawn whole and numbered anew; the rows that the weights are worth shrink with the
+    weight.
+    """
     parts = math.ceil(rows.p.size / _MOST_ENTRIES)
     (part,) = deal_rows(rows.p, rows.y, rows.w, plan.cluster, parts, 1)
     drawn = rows.take(part == 0)
@@ -488,7 +523,12 @@ def _drawn(rows: CalibrationSet, plan: Plan) -> tuple[CalibrationSet, Plan]:
 def _weigh_matrix(
     rows: CalibrationSet, candidates: list[MatrixCandidate], plan: Plan
 ) -> tuple[Floats, list[Gain]]:
-    """Weights of candidates from held-out rows, and the gains of their mixture."""
+    """The weights of the candidates, and the gains of their weighted mean on held-out rows.
+
+    Candidate 0 is the identity. In each fold the mean of log-probabilities is taken with weights
+    from the other folds. Gains are in log loss and in Brier score, averaged over deals of the
+    folds.
+    """
     cluster = plan.cluster
     w = rows.weights
     deals = number_of_deals(plan.rows_worth)
@@ -514,7 +554,11 @@ def _weigh_matrix(
 
 
 def _held_out(rows: CalibrationSet, candidates: list[MatrixCandidate], fold: Ints) -> Floats:
-    """Log-probabilities from the rows of the other folds: (candidates, n, K)."""
+    """The log-probabilities of each row by each candidate, fitted without the fold of the row.
+
+    Of shape (candidates, n, K); candidate 0 is the identity. If a fold has all rows, every
+    candidate is the identity there.
+    """
     log = np.empty((1 + len(candidates), *rows.p.shape))
     log[0] = log_softmax(rows.p)
     for f in range(int(fold.max()) + 1):
@@ -531,9 +575,11 @@ def _held_out(rows: CalibrationSet, candidates: list[MatrixCandidate], fold: Int
 
 
 def _mixture_gain(log: Floats, y: Ints, weights: Floats) -> tuple[Floats, Floats]:
-    """Log losses and Brier scores of the rows minus those of the mixture.
+    """The gain of each row by the mixture of candidates: in log loss, and in Brier score.
 
-    The weights of the mixture have the shape (candidates, n).
+    `log` has the log-probabilities by candidate, of shape (candidates, n, K), with the identity
+    first; the mixture adds them with `weights` of shape (candidates, n). A gain is the loss of the
+    identity minus that of the mixture.
     """
     mixed = log_softmax(np.einsum("cn,cnk->nk", weights, log))
     label_cells = (np.arange(y.size), y)

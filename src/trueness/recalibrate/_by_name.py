@@ -22,7 +22,11 @@ def calibrator_named(text: str, argument: str = "calibrator") -> Unfitted:
 
 
 def _class_named(text: str, argument: str) -> Unfitted:
-    """The class of a name: hyphenated words, of which the first is enough, or the class name."""
+    """The class of calibrators with this name.
+
+    A name is the class name (PlattScaling), its words with hyphens (platt-scaling), or the first of
+    these (platt). Capitals do not matter. InputError for any other name.
+    """
     from trueness import recalibrate  # whose names are loaded when they are used
 
     base = recalibrate.Calibrator

@@ -57,6 +57,10 @@ class Column:
         return [None, *array.to_pylist()]
 
     def _array(self) -> Any:
+        """The distinct values met so far, as an Arrow array in the order of their codes.
+
+        The code of a value is its place in this array plus one; code 0 is a missing value.
+        """
         import pyarrow as pa
 
         start, text = self._keys.keys()

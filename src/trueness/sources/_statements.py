@@ -119,6 +119,12 @@ def _refuse_labels(request: Request) -> None:
 
 
 def _horizon(names: Names, request: Request) -> Statements:
+    """The columns of risks up to a horizon, with follow-up times and what ended them.
+
+    Columns that are not named are guessed by their usual names. InputError if the horizon (the time
+    of the prediction) is missing, or if `--outcome` is given, which belongs to intervals and
+    quantiles.
+    """
     if request.outcome is not None:
         raise InputError("--outcome", "is for intervals and quantiles; leave it out")
     if request.horizon is None:

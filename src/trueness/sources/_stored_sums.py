@@ -31,6 +31,7 @@ def read_sums(files: Sequence[str]) -> dict[str, Accumulator]:
 
 
 def _load(name: str) -> Accumulator:
+    """Read a file of sums; a file that is missing, a folder, or unreadable gives InputError."""
     try:
         return Accumulator.load(name)
     except FileNotFoundError:
@@ -77,6 +78,10 @@ def groups_of(total: Accumulator, keys: Iterable[Any] | None = None) -> Iterator
 
 
 def _total(sums: Mapping[str, Accumulator]) -> Accumulator:
+    """The sum of the sums of all files, by their names; none of them is changed.
+
+    InputError if they are about different columns, or cannot be added.
+    """
     first, *rest = sums
     # `merge` replaces the sums of the copy, and leaves those of the original alone.
     total = copy.copy(sums[first])

@@ -243,6 +243,11 @@ class ParquetFolder(ParquetFile):
         )
 
     def _scan(self, groups: Sequence[str] = ()) -> Any:
+        """A lazy frame of the files.
+
+        `groups` are columns that name groups. Where these are parts of folder names (year=2020),
+        they are read as text, since 007 and 7 are two groups.
+        """
         options: dict[str, Any] = {"glob": False, "hive_partitioning": bool(self.partitions)}
         scanned = self._polars.scan_parquet(self.files, **options)
         if not set(groups) & set(self.partitions):
