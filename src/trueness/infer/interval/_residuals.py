@@ -114,9 +114,12 @@ class BinnedResiduals:
     def influence(self) -> Floats:
         r"""The influence of each row on T, :math:`\psi_i = 2 u_i \bar u_{-g} - \theta_{-g}`.
 
-        These are the mean and the mean over pairs of the rows of the bin outside the cluster of row
-        i. If only one other cluster is in the bin, it has no pair, and the mean over pairs is that
-        of the whole bin; if there is none, the influence is 0. If every row is its own cluster, the
+        T is the debiased squared error, :math:`u_i` the residual (label − score) of row i and g its
+        cluster. :math:`\bar u_{-g}` is the mean residual of the rows of its bin outside g, and
+        :math:`\theta_{-g}` the mean of the products over their pairs from two clusters.
+
+        If only one other cluster is in the bin, it has no pair, and the mean over pairs is that of
+        the whole bin; if there is none, the influence is 0. If every row is its own cluster, the
         influences average to T.
         """
         size = self._bin_sums(self.n)
@@ -167,9 +170,10 @@ class BinnedResiduals:
 
 
 def residuals_in(rows: ClusteredRows, rule: BinRule, *, check: bool = True) -> BinnedResiduals:
-    """The residuals of clustered rows in the bins of a rule.
+    """The residuals, label − score, of clustered rows in the bins of a rule.
 
-    With `check` a sample without any pair is refused, and one with few is warned of.
+    With `check` a sample in which no bin has rows of two clusters is refused with InputError, and
+    one in which most rows have no such partner is warned of; so are fewer rows than bins.
     """
     bin_of = bin_numbers(rows.top, rule, rows.cells)
     residuals = BinnedResiduals(rows.u, bin_of, rows.cluster, rows.weight, counts=rows.counts)
@@ -180,9 +184,12 @@ def residuals_in(rows: ClusteredRows, rule: BinRule, *, check: bool = True) -> B
 
 
 def check_pairs(alone: int, total: int, what: str, where: str = "") -> None:
-    """Raise if no bin holds `what`, rows that can be paired; warn if most rows cannot.
+    """Raise if no row has another to be paired with; warn if most rows have none.
 
-    Of `total` rows `alone` cannot be paired; `where` says where those are.
+    `alone` of `total` rows have none. `what` names the pair in the message, such as "two rows" or
+    "rows of two clusters", which must share a bin. `where` says where the rows without a partner
+    are; if it is empty, they are in bins without `what`. The squared error is estimated from pairs
+    alone.
     """
     if alone == total:
         got = f"{alone:,} rows are in as many bins" if what == "two rows" else ""

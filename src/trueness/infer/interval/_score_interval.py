@@ -106,8 +106,13 @@ class _Part(NamedTuple):
     def _end_of_squares(self, gaps: "_Gaps", limit: float, alpha: float) -> float:
         """The upper end, at most `limit`, if T plus its bias is a sum of squared gaps.
 
-        That sum is nearly a noncentral χ²; under the error at the end it is as small as observed
-        with probability `alpha`. If it is not even for an error of 0, the end is 0.
+        T is the debiased squared error. If every cell is one score, T plus its bias (the expected
+        sum of squared gaps if the scores are right) is a sum of squares, and nearly a noncentral χ²
+        number. Scale and degrees of freedom match its mean and variance.
+
+        The end is the error under which that sum is as small as observed with probability `alpha`.
+        If it is improbably small even for an error of 0, the end is 0. A sum below the 5 % quantile
+        of calibrated scores counts as that quantile.
         """
         bias = gaps.bias
         null_scale = self.null / (2 * bias)
@@ -143,9 +148,12 @@ class _Gaps(NamedTuple):
 
     @classmethod
     def of(cls, score: Floats, count: Ints, hits: Ints) -> "_Gaps | None":
-        """From the rows and the events of each score.
+        """From the rows (`count`) and the events (`hits`) of each score.
 
-        None if no score has two rows whose labels can differ.
+        A gap is event rate − score. The share of a score in the error is that of its squared gap,
+        times its rows, beyond the variance p(1 − p) of a label; if no score is beyond, that of its
+        squared gap. The bias is what squared gaps of scores with at least two rows are expected to
+        be if the scores are right. None if no score has two rows whose labels can differ.
         """
         gap = hits / count - score
         variance = score * (1 - score)

@@ -93,9 +93,12 @@ class JudgeLaw:
     """
 
     def __init__(self, rows: JudgedRows) -> None:
-        """Fit the law to all rows: the classes, and the probability of each given the score.
+        """Fit the law to all rows: the judge's classes and the probability of each given the score.
 
-        A judge with more than five different numbers is cut into five classes at quantiles.
+        A class is one of the judge's numbers. A judge with more than five different numbers is cut
+        into five classes at quantiles, and the number of a class is then the mean of its rows. The
+        numbers are centred and divided by their range, so that the judge's unit does not matter.
+        The probabilities are logistic regressions on the log-odds of the score.
         """
         values, code = np.unique(rows.judge, return_inverse=True)
         if values.size > _CLASSES:
@@ -119,8 +122,12 @@ class JudgeLaw:
     def _exceeds(self, p: Floats) -> Floats:
         """P(class > c | score) for every class c but the last, of shape (classes − 1, rows).
 
-        Each is a logistic regression on the log-odds of the scores `p`, fitted to pools of
-        neighbours. With a single class there is none, and the result has no rows.
+        Classes are those of the judge's numbers, ascending. Each row of the result is a logistic
+        regression of "class above c" on the log-odds of the scores `p`, which are in ascending
+        order. It is fitted to at most 1,024 pools of neighbouring scores, with a small ridge that
+        keeps it finite. Where separate regressions cross, the lower one is used for both, so that
+        the probability never rises with c. With a single class there is none, and the result has no
+        rows.
         """
         cuts = self.values.size - 1
         if not cuts:
@@ -187,8 +194,11 @@ class _Statistic:
     def __init__(self, rows: JudgedRows, law: JudgeLaw, cell: Ints) -> None:
         """Prepare what is the same for every set of labels.
 
-        `cell` is the cell of each row, and the rows are in the order of their cells. The columns
-        are scaled by the observed judge.
+        `law` has the judge's number for each row. `cell` is the cell of each row: cells are
+        numbered from 0 without gaps, and rows are in their order. `weight` is E / (E + 3), how much
+        the judge counts in the blend with humans alone, where E is the number of rarer labels that
+        the scores expect among the human ones. The five columns of the regression are scaled to a
+        mean square of 1 with the observed judge, and with the same factors for drawn ones.
         """
         p = rows.p
         labelled = rows.known
@@ -218,10 +228,16 @@ class _Statistic:
         self.forms = _forms(rows, cell)
 
     def values(self, judge: Floats, y: Floats) -> Floats:
-        """The statistic of each set of labels, of shape (sets,).
+        """The statistic of each set of labels, of shape (sets,); large is miscalibrated.
 
         `judge` holds the judge's numbers for all rows, of shape (sets, rows), and `y` the labels of
         the rows that humans labelled, of shape (sets, labelled rows).
+
+        The gap of a row, label less score, is predicted by the ridge regression of the set; a
+        labelled row by the fit without it. In each cell the predicted gaps of all rows are summed,
+        corrected by the weighted residuals of the human labels, and blended with the sum of the
+        weighted gaps of the humans alone. The statistic is the sum of squares of linear forms of
+        these sums: cumulative sums from both ends, their total and their slope.
         """
         judge = judge - self.centre
         gap = y - self.p
@@ -239,9 +255,12 @@ class _Statistic:
         return np.asarray(((blended @ self.forms.T) ** 2).sum(axis=1))
 
     def _fit(self, judge: Floats, gap: Floats) -> _Fit:
-        """The ridge regression of each set of gaps of labelled rows.
+        """The ridge regression of each set of gaps of labelled rows on the five columns.
 
-        `judge` and `gap` are of shape (sets, labelled rows).
+        `judge` and `gap` are of shape (sets, labelled rows): the judge's centred number, and label
+        less score. Rows have the weights of their human labels, scaled to sum to their number. The
+        result has the coefficients, the fit at each labelled row, and the residual of each from the
+        fit without it. That residual is (gap − fit)/(1 − leverage), which needs no further fit.
         """
         constant = [np.broadcast_to(column[self.known], judge.shape) for column in self.fixed]
         varying = [judge * column[self.known] for column in self.by_judge]
@@ -267,10 +286,13 @@ def end_sums(share: Floats) -> Floats:
 
 
 def _forms(rows: JudgedRows, cell: Ints) -> Floats:
-    """Linear forms of the gaps of cells, in rows: sums from both ends, their mean, their slope.
+    """Linear forms of the gaps of cells, in rows: sums from both ends, their total, their slope.
 
-    `cell` is the cell of each row. Each of these three kinds is scaled so that, for calibrated
-    scores and humans alone, the variances of its forms add up to 1.
+    `cell` is the cell of each row; the result has a column for each cell. Multiplied by the gaps of
+    the cells, label less score, it gives numbers that are large in size if scores are
+    miscalibrated. The slope is over the mean log-odds of the cells and is uncorrelated with the
+    total. Each of these three kinds is scaled so that, for calibrated scores and humans alone, the
+    variances of its forms add up to 1.
     """
     size = np.bincount(cell)
     variance = np.bincount(cell, rows.p * (1 - rows.p)) / cell.size / rows.units
@@ -285,11 +307,15 @@ def _forms(rows: JudgedRows, cell: Ints) -> Floats:
 
 
 def redrawn_pvalue(rows: JudgedRows, law: JudgeLaw, cell: Ints, rng: np.random.Generator) -> float:
-    """The share of redrawn labels whose blended sums are as far from zero.
+    """P-value of the hypothesis that the scores are calibrated, for few events among human labels.
 
-    `cell` is the cell of each row. Judge and labels are drawn together: the judge from its law
-    given the score, the label with a mean that is the score whatever the judge is worth. The labels
-    decide one number only, how strongly the two go together.
+    It is (1 + the number of redrawn sets whose statistic is at least the observed one) / (draws +
+    1), with 999 draws, or 199 for more than 200,000 rows. The statistic is the sum of squared sums
+    of gaps (label − score) over cells; `cell` is the cell of each row.
+
+    Judge and labels are drawn together: the judge from `law`, its law given the score, the label
+    with a mean that is the score on average over the judge. The observed labels decide one number
+    only, how strongly label and judge go together (:func:`_label_slope`).
     """
     statistic = _Statistic(rows, law, cell)
     labelled = rows.known
@@ -312,8 +338,11 @@ def redrawn_pvalue(rows: JudgedRows, law: JudgeLaw, cell: Ints, rng: np.random.G
 def _label_slope(rows: JudgedRows, law: JudgeLaw) -> Floats:
     """The slope of the event probability over the judge, at the score of each labelled row.
 
-    It is the steepest possible slope times the observed covariance of labels and judge, divided by
-    the largest possible one; 0 if the judge says the same of all rows.
+    The probability is a line over the judge's number that passes through the score at the judge's
+    mean. Its slope is the steepest that keeps it in [0, 1], times one factor for all rows: the
+    observed covariance of labels and judge at equal scores, divided by the covariance that the
+    steepest slopes would give. The factor is between −1 and 1; it is 0 if the judge says the same
+    of all rows.
     """
     labelled = rows.known
     share = rows.share[labelled]
@@ -348,10 +377,17 @@ class BlendedRate:
 
 
 def blended_rate(rows: JudgedRows, law: JudgeLaw) -> BlendedRate:
-    """The mean label by regression on the judge, whose slope and gain few events shrink.
+    """The event rate from human labels, with help of a judge who has labels for all rows.
 
-    The judge enters less its mean at the score. If it says the same of all labelled rows, its slope
-    is 0 and it changes nothing.
+    The mean score is corrected by the judge, less its mean at the score, times a slope, and by the
+    mean residual of the humans. The slope is that of label − score on the judge among the labelled
+    rows; for a labelled row it is fitted without that row. It is multiplied by E / (E + 3), where E
+    is the number of the rarer label among the humans: with few events a regression promises too
+    much. What the judge gains in variance is multiplied by the same weight.
+
+    `law` has the judge's classes and their means given the score. The result has the rate and the
+    number of rows of equal weight that it is worth. If the judge says the same of all labelled rows
+    at their scores, its slope is 0 and it changes nothing.
     """
     labelled = rows.known
     share = rows.share[labelled]

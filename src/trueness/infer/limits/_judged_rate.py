@@ -41,11 +41,15 @@ class JudgedRate(NamedTuple):
 def judged_rate(y: Floats, judge: Floats, judge_mean: float, n_all: int) -> JudgedRate:
     r"""The rate of events from human labels `y` and the labels of a judge.
 
-    `judge` holds the judge's labels of the same rows, `judge_mean` their mean over all `n_all` rows
-    with and without a human label. The rate is the prediction-powered mean
-    :math:`\bar Y + \lambda (\bar J_N - \bar J_n)`, where λ is the slope of the labels on the judge,
-    for each row without it, times :math:`w = E / (E + 3)` with E the rarer label's number. What it
-    gains in variance counts with the weight w, too.
+    `judge` holds the judge's labels of the same n rows, `judge_mean` their mean over all `n_all`
+    rows with and without a human label. The rate is the prediction-powered mean :math:`\bar Y +
+    \lambda (\bar J_N - \bar J_n)`, between 0 and 1. λ is the least-squares slope of the labels on
+    the judge, for each row without it, times :math:`w = E / (E + 3)` with E the number of the rarer
+    label.
+
+    The result also has the number of rows that the rate is worth: those that would determine it as
+    well without a judge. The reduction of the variance by the judge counts with the weight w, too.
+    A rate of 0 or 1 has the variance of half an event, or half a non-event, in n rows.
     """
     n = y.size
     rarer = min(float(y.sum()), float(n - y.sum()))
@@ -67,10 +71,17 @@ def judged_rate(y: Floats, judge: Floats, judge_mean: float, n_all: int) -> Judg
 def judged_rate_at(
     y: Floats, judge: Floats, judge_mean: float, n_all: int, rate: float
 ) -> JudgedRate:
-    """The rate of events for a test whether it is `rate`, the hypothesis.
+    r"""The rate of events from human and judge's labels, for a test whether it is `rate`.
 
-    The other arguments are those of :func:`judged_rate`. The variance is that of the hypothesis,
-    and the judge's weight depends on the events that it expects, if these are fewer than occurred.
+    `y` are the human labels and `judge` the judge's labels of the same n rows; `judge_mean` is the
+    mean of the judge's labels over all `n_all` rows, with and without a human label. The rate is
+    :math:`\bar Y + \lambda (\bar J_N - \bar J_n)`. λ is the least-squares slope of the human labels
+    on the judge's, times E / (E + 3), with E the events among the human labels, or those that
+    `rate` expects if these are fewer.
+
+    The result also has the number of rows that the rate is worth: n times r(1 − r) over the same
+    less what the judge explains, with r the `rate` of the hypothesis. The judge leaves at least a
+    thousandth of the variance.
     """
     n = y.size
     expected = min(n * rate, float(y.sum()))
@@ -91,9 +102,10 @@ def _covariance(a: Floats, b: Floats) -> float:
 
 
 def _slopes_without_each(x: Floats, y: Floats) -> Floats:
-    """The least-squares slope of y on x over all rows but one, for each row.
+    """The least-squares slope of y on x over all rows but one, for each row that is left out.
 
-    It is 0 if the others do not vary, and for fewer than three rows.
+    It has an intercept. It is computed from the sums of all rows, of which the row's own part is
+    subtracted. It is 0 if x does not vary over the other rows, and for fewer than three rows.
     """
     n = x.size
     if n < 3:

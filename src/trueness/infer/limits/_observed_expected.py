@@ -64,7 +64,10 @@ class EffectiveEvents(NamedTuple):
     def of(cls, sums: Cells | Bins, cluster_rows: ClusteredRows | None = None) -> "EffectiveEvents":
         """From the sums of the rows, and the rows in clusters if there are any.
 
-        If no event is expected, O/E is infinite, or nan without an event, and no row counts.
+        The variance of the event rate is taken within up to ten strata of neighbouring scores. It
+        decides how many independent rows of equal weight the rows are worth. If no event is
+        expected, because all scores are 0, O/E is infinite, or nan without an event, and no row
+        counts.
         """
         if isinstance(sums, Cells) and sums.size > _MANY_SCORES and cluster_rows is None:
             sums = pool_cells(sums)  # ten strata need no more
@@ -92,9 +95,13 @@ class EffectiveEvents(NamedTuple):
         )
 
     def limits(self, tail: float) -> Limits:
-        """The limits of O/E, each of which is wrong with probability `tail`.
+        """The limits of observed/expected events, each of which is wrong with probability `tail`.
 
-        With a mean score of 0 both are the value. Without degrees of freedom the rate may be
+        They are Clopper-Pearson limits of the event rate for the effective number of rows, divided
+        by the mean score. The number of rows is first divided by the square of Student's t over the
+        normal quantile. The standard error is nan if the rate is 0 or 1.
+
+        With a mean score of 0 both limits are the value. Without degrees of freedom the rate may be
         anything from 0 to 1.
         """
         method = "Clopper-Pearson, effective number of rows"
@@ -126,8 +133,9 @@ class _Strata:
     def __init__(self, sums: Cells | Bins) -> None:
         """From the sums of the rows; bins are taken at their mean scores.
 
-        There are as many strata as can expect five events and five non-events each, at most ten and
-        at least one.
+        Strata are runs of neighbouring scores of about equal weight. There are as many as can
+        expect five events and five non-events each, at most ten and at least one. Each has its
+        weight, events, number of rows, and the sums of squared weights of all rows and of events.
         """
         cells = sums.at_means()
         weight = cells.weight.astype(np.float64)
@@ -168,9 +176,15 @@ def _effective_rows(
 ) -> tuple[float, float]:
     """The number of independent, equally weighted rows with the same variance of the event rate.
 
-    The degrees of freedom of that variance come second. The variance is that within the strata,
-    plus that of a pseudo-row in each. If all labels are equal, the number is that of the clusters,
-    or of the rows of equal weight that the rows are worth.
+    `rate` is the event rate r of all rows. The number is r(1 − r) / v, where v is the variance of
+    the rate within the strata, plus that of a pseudo-row in each stratum, which keeps it above 0.
+    For rows in clusters (`clustered`) v is that of cluster sums. For rows whose weights count rows
+    the number is at least that of the rows.
+
+    The degrees of freedom of v come second: the effective number of rows or clusters less 1, and
+    infinite for weights that count rows. If all labels are equal, the number is that of the
+    clusters, or of the rows of equal weight that the rows are worth, (Σw)²/Σw², and the degrees of
+    freedom are infinite.
     """
     one_class = rate in (0, 1)
     filled = strata.count > 0

@@ -34,8 +34,14 @@ def clustered_difference(
 ) -> ClusteredDifference:
     """The mean of rows that are −1, 0 or 1, compared with a margin by the sums of clusters.
 
-    The limits are those of Student's t; the p-value is small if the mean is below the margin. If
-    nothing varies and the margin is 0 or 1, the p-value is one half.
+    `signs` are the rows, such as differences of two 0/1 outcomes, and `cluster` the cluster of
+    each. The limits at `level` are those of Student's t with one degree of freedom less than
+    clusters. The p-value is for the hypothesis that the mean is `margin` or more; it is small if
+    the mean is below.
+
+    For the p-value the variance is at least margin (1 − margin) over the effective number of
+    clusters, because equal rows would otherwise certify anything. If nothing varies and this floor
+    is 0, as for a margin of 0 or 1, the p-value is one half.
     """
     n = signs.size
     value = float(signs.mean())

@@ -338,7 +338,12 @@ def rate_limits(
 ) -> Limits:
     """Limits of the event rate: Clopper-Pearson, with the effective number of rows of clusters.
 
-    From the sums of the rows, and the rows in clusters if there are any.
+    `sums` are the sums of the rows per distinct score or bin; all of them are pooled, so that
+    scores play no part. `cluster_rows` are the rows in clusters if there are any. The limits are
+    half of those of O/E (:func:`ratio_limits`) for rows that all have the score 1/2.
+
+    The standard error of the result is √(r(1 − r)/m) with the event rate r and the effective number
+    of rows m = (Σw)²/Σw², or that of cluster sums. The value is left to the caller.
     """
     if isinstance(sums, Bins):
         whole_sample = sums.coarsen(Edges(sums.edges[[0, -1]])).at_means()
@@ -364,8 +369,10 @@ def rate_limits(
 def uncertainty_limits(question: Asked) -> Limits:
     """Limits of the score of the event rate r itself: r(1 − r) (Brier), or its entropy (log).
 
-    They are the smallest and the largest score between the limits of the rate. The value of several
-    classes has a note instead.
+    The option `score` of the question is 'brier', the default, or 'log'; the entropy is in natural
+    units. The limits are the smallest and the largest score between the limits of r. So the upper
+    one is the score at 1/2 if 1/2 is between these. The standard error is that of the rate times
+    the derivative of the score. The value of several classes has a note instead.
     """
     sums = question.evidence.one
     score = question.options.get("score", "brier")
@@ -448,8 +455,13 @@ def _moments(
 ) -> _Moments:
     """The moments of the losses of rows in clusters or, without clusters, of the cells of sums.
 
-    `pair` gives the two losses of a score, `mean` is the mean loss. Scores of bins are taken for
-    their mean, and what they add to the squares by differing from it is added.
+    They are sums of squares and cubes of weight times (loss − `mean`), with the effective number of
+    independent units. `pair` gives the losses of a score if the event occurs and if it does not,
+    and `mean` is the mean loss. `cluster_rows` is None for independent rows.
+
+    Rows of a bin are taken to have its mean score; what their scores add to the squares by
+    differing from it is added. Sums of cubes are approximate if rows of one score have different
+    weights.
     """
     if cluster_rows is not None:
         event, other = pair(cluster_rows.p)
@@ -484,8 +496,14 @@ def _row_moments(
 ) -> _Moments:
     """The moments of rows with these deviations, or of the sums of their clusters.
 
-    `w` is the weight of each row. `w2` is the sum of squared weights in each row, if that is not
-    the square of the weight. Without clusters rows are independent.
+    `deviation` is the loss of each row less the mean loss, `w` its weight. `w2` is the sum of
+    squared weights in each row, if that is not the square of the weight. Without clusters (None)
+    rows are independent.
+
+    For clusters the squares and cubes are those of the cluster sums of weight times deviation.
+    `unit` of the result is the weight of the rows that are right or wrong together. It is that of
+    one row times the ratio of the clustered to the independent sum of squares, which is at least 1
+    and at most the size of a cluster; if all losses are equal, it is that of a whole cluster.
     """
     if w2 is None:
         w2 = w * w
@@ -595,7 +613,9 @@ def _surprise(sums: Cells | Bins, pair: _Pair, loss: Loss) -> float:
 def _within_bins(bins: Bins) -> float:
     """What scores add to the sum of squared Brier losses by differing from the mean of their bin.
 
-    It is (dℓ/dp)² = 4 (p − y)² at the mean score, times the variance of the scores.
+    By the delta method it is (dℓ/dp)² = 4 (p − y)² at the mean score p of a bin, for events (y = 1)
+    and others, times the variance of the scores in the bin. `bins` must have the sums of squared
+    scores; empty bins are left out.
     """
     filled = bins.weight > 0
     w = np.asarray(bins.weight, np.float64)[filled]
