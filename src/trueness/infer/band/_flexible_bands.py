@@ -92,10 +92,13 @@ def band_of_cells(
     at: Floats | None = None,
     rows: ClusteredRows | None = None,
 ) -> CurveBand:
-    """The band around a flexible curve of one binary problem, at scores `at`.
+    """The band around a flexible curve of one binary problem.
 
-    By default it is at the places of a curve. `rows` are the same rows in clusters. Where the
-    estimates have no covariance, as without a curve, the band is nan.
+    `cells` are the sums at each distinct score. `curve` is 'spline' (with `knots` knots) or
+    'loess', and `band` 'pointwise' or 'simultaneous'. The band is given at the scores `at`, by
+    default at those of a plotted curve. `rows` are the same rows in clusters; None if they are
+    independent. The band is nan where the estimates have no covariance, as without a curve or with
+    a single cluster.
     """
     fit = fit_curve(cells, curve, knots)
     used = fit.cells if fit.cells.size else cells
@@ -146,9 +149,11 @@ class _Law(NamedTuple):
 
 
 def _law(fit: SplineCurve | LoessCurve, rows: ClusteredRows | None) -> _Law | None:
-    """The distribution of the estimates of a curve; `rows` are the rows in clusters, if they are.
+    """The distribution of the estimates: a root of their covariance, and degrees of freedom.
 
-    None without a curve, and with a single cluster.
+    `rows` are the rows in clusters, or None. Degrees of freedom are the effective number of
+    clusters − 1, or that of rows − 1 with weights that do not count rows; otherwise the
+    distribution is normal. None without a curve, and with a single cluster.
     """
     if not fit.cells.size or (isinstance(fit, SplineCurve) and fit.fit is None):
         return None
@@ -168,8 +173,9 @@ def _law(fit: SplineCurve | LoessCurve, rows: ClusteredRows | None) -> _Law | No
 def _spline_root(curve: SplineCurve, rows: ClusteredRows | None) -> Floats:
     """A square root of the covariance of the coefficients of a spline.
 
-    That of the inverse information or, with clusters and with weights that do not count rows, of
-    the sandwich.
+    The covariance is the inverse information. With clusters (`rows`), and with weights that do not
+    count rows, it is the sandwich: the inverse information on both sides of the sum of squares of
+    the scores (label − probability times the basis), by cluster or by row.
     """
     fit = curve.fit
     cells = curve.cells
@@ -237,10 +243,11 @@ def _cluster_terms(terms: Floats, rows: ClusteredRows, kept: Ints) -> Floats:
 def critical_value(path: Floats, level: float, freedom: float, *, simultaneous: bool) -> float:
     """The multiple of the standard error that a band of this level reaches on either side.
 
-    It is the quantile of the normal distribution or of Student's t or, if `simultaneous`, of the
-    largest |t| along a curve: the formula of Sun and Loader in :func:`trueness.curve_band`, or
-    Scheffé's if that is smaller. The rows of `path` stand for places of the curve: their lengths
-    are the standard errors there, and the cosines between them the correlations.
+    Pointwise it is the quantile of Student's t, or of the normal distribution if `freedom` is
+    infinite. If `simultaneous`, it is that of the largest |t| along a curve: the formula of Sun and
+    Loader in :func:`trueness.curve_band`, or Scheffé's if that is smaller. The rows of `path` stand
+    for places of the curve: their lengths are the standard errors there, and the cosines between
+    them the correlations.
     """
     normal = math.isinf(freedom)
     pointwise = t_quantile(level, freedom)
@@ -277,10 +284,11 @@ def _inside(y: Floats, cells: Cells) -> Floats:
 
 
 def _limits(y: Floats, reach: Floats) -> tuple[Floats, Floats]:
-    """The lower and upper limits of the heights `y`, within [0, 1].
+    """The lower and upper limits of the heights `y` of a curve, within [0, 1].
 
-    They are the wider of y ± `reach`, a multiple of the standard error, and of Wilson's limits for
-    as many rows as have the same standard error.
+    `reach` is a multiple c of the standard error. The limits are the wider of y ± reach and of
+    Wilson's limits with the same c for n rows, where n is the number of rows with the same standard
+    error, y(1 − y)/n = (reach/c)². Heights must lie strictly between 0 and 1.
     """
     # The squared multiple over the number of rows. One row may outweigh all others, which leaves
     # Student's t no freedom.

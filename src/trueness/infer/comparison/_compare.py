@@ -268,7 +268,9 @@ def _chosen(
 ) -> Estimate | None:
     """The measure of the best model, with limits that hold for all models together.
 
-    `models` are the rows of each. None if neither less nor more of the measure is better.
+    `comparison` has the value of each model, and `models` the rows of each. Best is the smallest
+    value, or the largest where more is better; None if neither is. With k models the limits are at
+    the level 1 − (1 − level)/k (Bonferroni), as the luck of the best one was part of the choice.
     """
     if not comparison.better:
         return None
@@ -302,9 +304,13 @@ def compare_of(
     report: Report = lambda _done, _total: None,
     choose: bool = False,
 ) -> Comparison:
-    """The comparison of models whose rows were read together, as :func:`compare`.
+    """The comparison of models whose rows were read together.
 
-    The best model has limits of its own only if one is to `choose`, since these take time.
+    `models` has the rows of each model by its name; the arguments from `measure` to `seed` are
+    those of :func:`compare`. `report` gets the resamples that are done, and all of them. Only with
+    `choose` does the best model get limits of its own, since these take time. Refused are fewer
+    than 2 rows (3 for the squared error), more models than rows if they are more than 10, and
+    sampling weights with the bootstrap.
     """
     entry = _catalogued(measure, bins)
     method = _checked_method(method, measure)
@@ -423,7 +429,11 @@ def _catalogued(measure: Any, bins: BinsLike | None) -> Measure:
 
 
 def _function_entry(function: Any) -> Measure:
-    """A function of the user as a measure; one of ours has the name and direction of its entry."""
+    """A function of the user as a measure of the catalogue, without a key.
+
+    A function of this library has the name and direction ("less" or "more" is better) of its entry;
+    another has the direction "", and no model is named as better.
+    """
     name = measure_name(function)
     better = ""
     for entry in MEASURES.values():
@@ -457,7 +467,9 @@ def _named_entry(measure: Any) -> Measure:
 def _checked_method(method: Any, measure: Any) -> Literal["influence", "bootstrap"]:
     """The method by which differences are judged; 'auto' is chosen by the measure.
 
-    Influences, which need no resamples, are known for three measures only.
+    An influence is what one row contributes to the measure. Influences, which need no resamples,
+    are known for the debiased squared error, the Brier score and the log loss, by name. For any
+    other measure 'auto' means 'bootstrap', and 'influence' is refused.
     """
     has_influences = isinstance(measure, str) and measure in _WITH_INFLUENCES
     if checked_word(method, "method", ("auto", "influence", "bootstrap")) == "auto":
@@ -473,9 +485,10 @@ def _checked_method(method: Any, measure: Any) -> Literal["influence", "bootstra
 
 
 def _check_resamples(resamples: int, comparisons: int, level: float) -> None:
-    """Raise if an interval would end beyond all resamples.
+    """Raise if resamples are too few for an interval between two of them.
 
-    `comparisons` is the number of pairs, and `level` that of the intervals of all together.
+    `comparisons` is the number of pairs, and `level` that at which the intervals of all pairs hold
+    together. At least one resample must lie beyond each end of an interval at its Bonferroni level.
     """
     fewest = required_draws(1 - level, tests=comparisons, beyond=2, fewest=0)
     if resamples < fewest:
@@ -506,9 +519,12 @@ def _estimate(evidence: Evidence, measure: Measure, rule: BinRule | None) -> _Es
 
 
 def _squared_error(evidence: Evidence, rule: BinRule | None, *, root: bool) -> _Estimate:
-    """The debiased squared error of one model in the cells of a rule, or its root, the l2 error.
+    """The debiased squared error of one model in the bins of a rule, or its root, the l2 error.
 
-    By default cells are those of :func:`trueness.squared_ece`. The root has no influences.
+    `rule` makes the bins; None stands for those of :func:`trueness.squared_ece`. The squared error
+    is made of products of the residuals (label − score) of two rows of a bin, so that it may be
+    negative. With `root` it is the root, and 0 if negative; the root has no influences. Several
+    scores per row are refused.
     """
     evidence.require_one("the squared error of a matrix")
     top = evidence.sample
@@ -534,9 +550,11 @@ def _squared_error(evidence: Evidence, rule: BinRule | None, *, root: bool) -> _
 
 
 def _mean_loss(evidence: Evidence, measure: str) -> _Estimate:
-    """The Brier score or log loss of one model, with its influence, the loss of each row.
+    """The Brier score or log loss of one model; the influence of a row is its loss.
 
-    A label of score 0, whose log loss is infinite, is refused.
+    `measure` is 'brier' or 'log_loss'. The value in a resample is known from sums of rows or
+    clusters; weighted rows are never resampled. A label with the score 0, whose log loss is
+    infinite, is refused.
     """
     losses = _losses(evidence, measure)
     w = evidence.matrix.w
@@ -566,7 +584,12 @@ def _mean_loss(evidence: Evidence, measure: str) -> _Estimate:
 
 
 def _losses(evidence: Evidence, measure: str) -> Floats:
-    """The loss of each row: over all its classes, or of the top label as a binary outcome."""
+    """The loss of each row: over all its classes, or of the top label as a binary outcome.
+
+    `measure` is 'brier' or 'log_loss'. The Brier score of a row of several classes is the sum of
+    squares over classes, halved for two columns, which gives the binary score. The log loss is −log
+    of the score of the label, and infinite for 0.
+    """
     sample = evidence.matrix
     if evidence.has_class_rows:
         of_label = sample.p[np.arange(sample.y.size), sample.y].astype(np.float64)
@@ -608,8 +631,11 @@ def _by_influence(
 ) -> PairDifference:
     """The difference a − b of two models, judged by the difference of the influences of each row.
 
-    Its mean has Student's t limits. The squared error is a sum over pairs of rows, whose variance
-    is larger than that of the influences says.
+    An influence is what a row contributes to the measure, `weight` the weight of each row, and
+    `cluster` its cluster. The difference has limits and a p-value by Student's t, with rows − 1 or
+    clusters − 1 degrees of freedom. For the squared error, which is a mean over pairs of rows,
+    influences give the variance V, of which the part V₂ from pairs counts twice. So max(V − V₂, V₂)
+    is taken. An error of 0 gives the p-value 1 if the difference is 0, else 0.
     """
     difference = a.value - b.value
     d = cast(Floats, a.influence) - cast(Floats, b.influence)

@@ -219,10 +219,10 @@ class _Group(NamedTuple):
 
 
 def _groups(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> tuple[dict[str, Evidence], str]:
-    """The rows of each group, by name, and a sentence if `by` holds numbers that were cut.
+    """The rows of each group by its name, and a sentence if `by` holds numbers that were cut.
 
-    `by` is one column with the group of each row, and `rows` are the options of rows. Fewer than 2
-    groups, and more than 20, are refused.
+    `by` is one column with the group of each row, and `rows` are the options of rows. The sentence
+    is "" otherwise. Fewer than 2 groups, and more than 20, are refused.
     """
     evidence = event_rows(y_true, y_prob, rows)
     if by is None:
@@ -237,9 +237,10 @@ def _groups(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> tuple[dict[s
 
 
 def _log_ratio(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # one form for all measures
-    """The logarithm of observed/expected events of a group; scores of only 0 are refused.
+    """The logarithm of observed/expected events of a group, with exact limits.
 
-    A group without events counts half an event, but in its limits.
+    Scores of only 0, which expect no event, are refused. Without events the estimate counts half an
+    event, the standard error is nan, and the lower limit is −∞. `seed` is not used.
     """
     events = EffectiveEvents.of(group.cells)
     if events.mean_score == 0:
@@ -259,9 +260,10 @@ def _log_ratio(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # one for
 
 
 def _slope(group: Evidence, seed: int) -> _Group:  # noqa: ARG001  # as above
-    """The calibration slope of a group.
+    """The calibration slope of a group, with its standard error and Wald limits.
 
-    Refused with fewer than 3 events or non-events, and if the scores separate them.
+    Refused are fewer than 3 events or non-events, and scores that separate events from non-events,
+    so that the slope is infinite. `seed` is not used.
     """
     line = fit_line(group.cells)
     if line.rarer < _FEWEST:
@@ -305,9 +307,9 @@ _MAKERS: Mapping[str, Callable[[Evidence, int], _Group]] = {
 def _mover(first: _Group, second: _Group, alpha: float) -> tuple[float, float]:
     """Limits of the difference of two groups from the limits of both.
 
-    `alpha` is the probability beyond both limits together. The distance of a limit from the
-    difference is the root of the sum of squares of the distances of the groups' limits (method of
-    variance estimates recovery).
+    `alpha` is the probability beyond both limits together. With estimates e and limits l, u the
+    lower limit is (e₁ − e₂) − √((e₁ − l₁)² + (u₂ − e₂)²), and the upper one is made in the same way
+    (Zou and Donner's method of variance estimates recovery, MOVER).
     """
     low_first, high_first = first.limits(alpha)
     low_second, high_second = second.limits(alpha)
@@ -320,7 +322,8 @@ def _mover(first: _Group, second: _Group, alpha: float) -> tuple[float, float]:
 def _smallest_excluded(interval: Callable[[float], tuple[float, float]]) -> float:
     """The p-value of "the difference is 0": the smallest alpha whose limits exclude 0.
 
-    `interval` has the limits of an alpha. It is 1e-12 if those limits do, and 1 if none do.
+    `interval` gives the limits for an alpha, and must become shorter as alpha grows. The result is
+    1e-12 if 0 is excluded even then, and 1 if no alpha excludes it.
     """
 
     def distance(log_alpha: float) -> float:
@@ -347,10 +350,10 @@ def _pair(first: _Group, second: _Group) -> PairDifference:
 
 
 def _pair_of_sets(first: _Group, second: _Group) -> PairDifference:
-    """The difference of two groups whose sets take long.
+    """The difference of two groups whose limits take long: those of confidence sets.
 
-    The p-value is the smallest of some levels whose limits, and those of all larger levels, exclude
-    0.
+    Only some levels of `_ALPHAS` are tried, from large to small. The p-value is the last before the
+    first whose limits include 0, and 1 if there is none. There is no standard error.
     """
     pvalue = 1.0
     for alpha in _ALPHAS:

@@ -56,9 +56,11 @@ def paired_resamples(
 
 
 def pvalue(difference: float, drawn: Floats) -> float:
-    """The smallest 1 − level at which the interval of the resampled differences excludes zero.
+    """The smallest 1 − level at which the interval of the resampled differences excludes 0.
 
-    The interval is centred on the difference; the p-value is never 0.
+    `drawn` are the differences in R resamples. They are shifted so that their mean is `difference`,
+    and the p-value is 2(1 + number of these on the rarer side of 0) / (R + 1), at most 1: those
+    equal to 0 count on both sides. It is never 0.
     """
     rest = drawn - drawn.mean()
     # Values that are equal up to rounding count as equal.
@@ -71,7 +73,8 @@ def pvalue(difference: float, drawn: Floats) -> float:
 def resampled_tally(sample: Sample, kind: Kind) -> Callable[[Ints], Tally]:
     """A function from the number of copies of each row to the tally of this resample.
 
-    `kind` is how a matrix is compared with the labels. The scores are sorted only once.
+    `sample` has the rows, and `kind` is how a matrix is compared with the labels. The scores are
+    sorted only once, for all resamples.
     """
     numbered = Sample(
         sample.y, sample.p, np.arange(1.0, sample.y.size + 1), sample.classes, sample.tolerance
@@ -84,9 +87,10 @@ def resampled_tally(sample: Sample, kind: Kind) -> Callable[[Ints], Tally]:
 
 
 def _resampled_cells(part: Sample) -> Callable[[Ints], Cells]:
-    """A function that makes the cells of a resample from the number of copies of each row.
+    """A function from the number of copies of each row to the sums at each distinct score.
 
-    A part may have some of the rows only: its weights are the numbers of its rows, from 1 on.
+    `part` has rows of one binary problem, perhaps not all rows. Its weights are not weights: they
+    are the numbers of its rows among all, from 1 on. Scores without a copy are left out.
     """
     assert part.w is not None
     row = part.w.astype(np.int64) - 1

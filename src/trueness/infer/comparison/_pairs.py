@@ -21,9 +21,11 @@ class PairDifference(NamedTuple):
 def with_adjustment(
     pairs: Mapping[tuple[str, str], PairDifference], level: float
 ) -> tuple[Difference, ...]:
-    """Every pair, with p-values adjusted by Holm's method and simultaneous limits by Bonferroni's.
+    """Every pair with limits and p-value, and those that allow for the number of pairs.
 
-    The pairs are keyed by the names of their first and second part.
+    `pairs` has each difference by the names of its first and second part. `level` is the confidence
+    of `low` and `high` of each pair alone, and of the simultaneous limits of all together
+    (Bonferroni). P-values are adjusted by Holm's method.
     """
     adjusted = holm(np.array([pair.pvalue for pair in pairs.values()]))
     pair_level = 1 - (1 - level) / len(pairs)

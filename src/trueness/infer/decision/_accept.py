@@ -250,12 +250,14 @@ def _largest_cluster(cluster: Ints | None) -> int:
 def _right(
     n: Floats, events: Floats, goal: float, level: float, cluster_size: int
 ) -> tuple[_Cut | None, int | None]:
-    """The lowest threshold above which answers are right often enough; without one, rows needed.
+    """The lowest threshold above which enough answers are right; if there is none, the rows needed.
 
-    `n` and `events` are the rows and the right answers of each score, ascending; `goal` is the
-    share of right answers. Candidates go down from the highest score. Rows count as if all clusters
-    had this size and were all right or all wrong, which leaves the fewest independent answers. No
-    number of rows can show that all answers are right: a goal of 1 has neither.
+    `n` and `events` are the rows and the right answers at each score, ascending; `goal` is the
+    share of right answers to be shown at `level`. Each threshold, from the highest score down, has
+    a binomial test that at most 1 − goal of the answers above it are wrong. All rows count as if
+    they were in clusters of `cluster_size` whose answers are all right or all wrong. The result is
+    a threshold and None, or None and the rows needed. A goal of 1, which no number of rows can
+    show, has neither.
     """
     accepted = np.cumsum(n[::-1])
     errors = np.cumsum((n - events)[::-1])
@@ -280,11 +282,13 @@ def _fewest_rows(alpha: float, goal: float) -> int:
 
 
 def _lowest(passes: Bools, accepted: Floats, fewest: int) -> int | None:
-    """The lowest candidate that passes; None if there is none.
+    """The place of the lowest candidate threshold that passes; None if there is none.
 
-    `passes` and `accepted`, the rows accepted, are those of each candidate, from the highest
-    threshold down. Five sequences of tests begin where `fewest` rows or more are accepted; each
-    ends before its first failure, and the lowest end counts.
+    `passes` says whether the test of each candidate rejects, and `accepted` how many rows it
+    accepts, from the highest threshold down. Five sequences of tests begin where `fewest` rows or
+    more are accepted, at five sizes up to all rows. Each goes on until its first failure. The
+    lowest candidate before a failure counts. As each sequence stops at its first failure, its error
+    rate is that of one test; it must be a fifth of the whole.
     """
     if accepted[-1] < fewest:
         return None
@@ -301,8 +305,11 @@ def _rows_needed(
 ) -> int | None:
     """Rows that would certify the most promising threshold, if its error rate is as observed.
 
-    `accepted` and `errors` are the rows and the wrong ones of each candidate, from the highest
-    threshold down; `fewest` rows are needed without an error. None if no candidate has few enough.
+    `accepted` and `errors` are the rows above each candidate and the wrong ones among them, from
+    the highest threshold down. `alpha` is the error rate of a test, and `fewest` are the rows
+    needed without an error. Up to 200 candidates are tried. If some answer is wrong, error rates
+    are (wrong + ½)/(n + 1). The result is the number of all rows, accepted or not. None if no
+    candidate has an error rate below 1 − goal.
     """
     needed: list[float] = []
     tried = np.unique(np.linspace(0, accepted.size - 1, 200).astype(np.int64))
@@ -321,8 +328,10 @@ def _rows_needed(
 def _recall(n: Floats, events: Floats, goal: float, level: float) -> tuple[_Cut | None, int | None]:
     """The highest threshold that keeps a share `goal` of the events; without one, the rows needed.
 
-    `n` and `events` are the rows and events of each score, ascending. Candidates go up from the
-    lowest score. A goal of 1 has neither; rows without an event are refused.
+    `n` and `events` are the rows and events at each score, ascending. Candidates go up from the
+    lowest score, each with a binomial test at `level` that at most 1 − goal of the events are
+    below, until the first failure. The result is a threshold and None, or None and the rows needed.
+    A goal of 1 has neither; rows without an event are refused.
     """
     positives = float(events.sum())
     total = float(n.sum())
@@ -412,10 +421,11 @@ def _units(unit: Any, n: int) -> Ints:
 
 
 def _together(rows: _Answers, unit: Ints) -> _Answers:
-    """Answers made of rows, by the number of the answer of each row.
+    """Answers made of several rows; `unit` is the number of the answer of each row.
 
-    An answer is right if all of its rows are, as confident as its least confident row, and without
-    a label if one of its rows is. An answer with rows in two clusters is refused.
+    An answer is right if all of its rows are, and so for the judge. It is as confident as its least
+    confident row, and has no human label if one of its rows has none. Refused are an answer with
+    rows in two clusters, and labels that are complete for no answer.
     """
     answers = int(unit.max()) + 1
     right, confidence, judge = np.full((3, answers), np.inf)
@@ -441,10 +451,11 @@ def _together(rows: _Answers, unit: Ints) -> _Answers:
 
 
 def _with_judge(rows: _Answers, goal: float, level: float, criterion: str) -> AcceptThreshold:
-    """The threshold by the judge where enough human errors can be expected, or by humans alone.
+    """The threshold by human labels and a judge or, with few human errors, by human labels alone.
 
-    Enough are 20 wrong answers among those with a human label, if a share `goal` is right. The
-    recall is refused.
+    `goal` is the share of right answers to be shown at `level`. If this share is right, n human
+    labels hold n(1 − goal) wrong answers. The judge is used if these are at least 20; below, the
+    rows with a human label are tested alone. The criterion 'recall' is refused.
     """
     if criterion == "recall":
         raise InputError(
@@ -470,9 +481,12 @@ def _with_judge(rows: _Answers, goal: float, level: float, criterion: str) -> Ac
 
 
 def _judged(rows: _Answers, goal: float, level: float, criterion: str) -> AcceptThreshold:
-    """The threshold by human labels and the judge: prediction-powered tests of each candidate.
+    """The threshold by human labels and a judge: prediction-powered tests of each candidate.
 
-    Candidates do not depend on labels. A goal of 1 has no threshold.
+    A prediction-powered estimate is the judge's error rate over all rows, corrected by the
+    difference of human and judge where humans looked. At each of at most 40 thresholds it is tested
+    that at most 1 − goal of the answers above are wrong. Candidates do not depend on labels.
+    Without a threshold the record has the rows needed, if they are known. A goal of 1 has neither.
     """
     record = partial(_of_all_rows, rows, goal=goal, level=level, criterion=criterion)
     if goal == 1:
@@ -511,9 +525,10 @@ def _judged(rows: _Answers, goal: float, level: float, criterion: str) -> Accept
 
 
 def candidate_ends(confidence: Floats) -> Ints:
-    """The last row of each candidate threshold, for confidences from the highest down.
+    """The last row of each candidate threshold, where rows go from the highest confidence down.
 
-    Candidates are the distinct confidences; of more than 40, those at 40 quantiles.
+    Candidates are the distinct values of `confidence`; if there are more than 40, those at 40
+    quantiles of the rows.
     """
     ends = np.flatnonzero(np.append(confidence[1:] < confidence[:-1], True))
     if ends.size <= _CANDIDATES:

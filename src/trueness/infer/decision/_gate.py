@@ -318,7 +318,11 @@ def _groups(
 def checked_bounds(
     max_ece: Any, max_l2: Any, oe_within: Any, bins: BinsLike = 10, *, optional: bool = False
 ) -> tuple[Bound, ...]:
-    """The bounds given, with the bins of the ECE; at least one unless they are optional."""
+    """The bounds that were given, each with the bins of the ECE.
+
+    None is a bound that was not given; the others must lie in [0, 1]. Unless they are `optional`,
+    there must be at least one.
+    """
     rule = blind_to_labels(as_rule(bins))
     values: dict[Quantity, Any] = {"ece": max_ece, "l2": max_l2, "oe": oe_within}
     bounds = []
@@ -342,12 +346,13 @@ def gate_of(
     seed: int,
     about: About,
 ) -> Gate:
-    """Judge every quantity of every subject, as :func:`gate`.
+    """Judge every quantity (ECE, l2 error, O/E) of every subject, a model in a group or as a whole.
 
-    `about` is the context in which a subject is judged.
-
-    To certify all, each is tested at the level itself (intersection-union); to fail for any,
-    Bonferroni's method.
+    `subjects` has the rows by names of group and model. `require` says whether bounds must be shown
+    to be kept, or only not shown to be exceeded. `about` is the context in which a subject is
+    judged. To certify all, each is tested at `level` itself, since all must pass
+    (intersection-union). To fail for any, the error rate is divided by the number of findings
+    (Bonferroni's method).
     """
     check_flag(require, "require")
     joint = Level.of_alpha((1 - level) / (len(subjects) * len(bounds))).confidence
@@ -380,11 +385,14 @@ def _refute(
     tail: float,
     seed: int,
 ) -> Finding:
-    """Pass unless the bound is shown to be exceeded (``docs/methods/verdict-and-gate.md``).
+    """The finding of a gate that passes unless the bound is shown to be exceeded.
 
-    `level` is that of the gate, `joint` the level at which one quantity among all is shown to
-    exceed its bound. Without limits, and where the rows could hardly have shown a gross error, the
-    outcome is unknown. Labels agree with the scores too well if their lower tail is at most `tail`.
+    `level` is that of the gate, and `joint` the level at which each quantity is tested, so that all
+    hold together. The outcome is "exceeded" if the limits at `joint` lie beyond the bound. It is
+    "unknown" without limits, and where limits not within the bound come from few clusters or are
+    too wide to show a gross error. It is "too good" if labels agree with the scores so well that
+    the probability of this is at most `tail`. Otherwise it is "not exceeded". See
+    ``docs/methods/verdict-and-gate.md``.
     """
     limits = _limits(evidence, bound, joint, False, seed)
     if limits is None or math.isnan(limits.low + limits.high):
@@ -411,10 +419,13 @@ def _refute(
 def _certify(
     evidence: Evidence, bound: Bound, names: Names, level: float, joint: float, seed: int
 ) -> Finding:
-    """Pass only if the bound is shown to be kept (``docs/methods/verdict-and-gate.md``).
+    """The finding of a gate that passes only if the bound is shown to be kept.
 
-    `joint` is the level at which one quantity among all is shown to exceed its bound. Without
-    limits the outcome is unknown.
+    The outcome is "certified" if the limits at `level` lie within the bound; if not, "not
+    certified", or "exceeded" if they lie beyond the bound at the stricter level `joint`, too.
+    Without limits it is "unknown". It is also "not certified" if tied scores alone show a larger
+    error, and "too good" if labels agree with the scores better than chance allows. See
+    ``docs/methods/verdict-and-gate.md``.
     """
     limits = _limits(evidence, bound, level, True, seed)
     if limits is None or math.isnan(limits.low + limits.high):
@@ -483,7 +494,9 @@ def _limits(
 ) -> _Limits | None:
     """The limits that the gate compares with the bound; None if the sums do not give them.
 
-    With `require`, limits of O/E are one-sided at the level, since both sides are tested.
+    `level` is one-sided for ECE and l2 error, which are compared with an upper bound. O/E has a
+    bound on each side. With `require`, each of its limits is at the full level, since both tests
+    must pass; otherwise each has half of the error rate.
     """
     if bound.quantity == "ece":
         if evidence.is_binned and bound.rule.fixed_edges is None:
@@ -503,9 +516,11 @@ def _limits(
 
 
 def _l2(evidence: Evidence, level: float, seed: int) -> _Limits | None:
-    """The l2 error; None for sums of few bins.
+    """The l2 error with one-sided limits at `level`; None for sums of few bins.
 
-    Zero is decided by the test at the level itself, not at twice it.
+    The lower limit is 0 if a test at `level` does not reject that all scores are right. At very
+    high levels, which would take too many random draws, the lower limit is that of the ECE, which
+    is at most the l2 error, and the upper limit is 1.
     """
     evidence = evidence.with_bins_as_cells(FINE)
     if evidence.is_binned:

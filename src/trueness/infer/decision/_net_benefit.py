@@ -281,8 +281,11 @@ class _Terms(NamedTuple):
 def _curve(evidence: Evidence, t: Floats, level: float, prevalence: float | None) -> _Curve:
     """The net benefit of one model at thresholds `t`, with limits.
 
-    The gain is the net benefit less that of accepting all rows. The simultaneous band ends where
-    fewer than ten events or non-events are accepted: there it is nan.
+    The net benefit at t is events accepted, less t/(1 − t) times non-events accepted, over all
+    rows; rows with scores of at least t are accepted. With `prevalence` events and non-events are
+    weighted as in a population with this event rate. The gain is the net benefit less that of
+    accepting all rows. Limits are at `level` for each threshold, the band for all together. The
+    band is nan where fewer than ten events or non-events are accepted.
     """
     accepted, all_rows = _accepted(evidence, t)
     terms = _Terms.of(all_rows, t, prevalence)
@@ -324,8 +327,8 @@ def _curve(evidence: Evidence, t: Floats, level: float, prevalence: float | None
 def _accepted(evidence: Evidence, t: Floats) -> tuple[Floats, Floats]:
     """Events and non-events with scores of at least each threshold, and those of all rows.
 
-    The first array is of shape (2, thresholds), the second of shape (2,). Thresholds inside a bin
-    of sums are refused.
+    The first array is of shape (2, thresholds), the second of shape (2,). For sums in bins, a
+    threshold that is not an edge of a bin is refused.
     """
     part: Bins | Cells
     if isinstance(evidence.sums, Binned):
@@ -344,12 +347,12 @@ def _accepted(evidence: Evidence, t: Floats) -> tuple[Floats, Floats]:
 
 
 def _covariance(count: Floats, terms: _Terms) -> Floats:
-    """Covariances of the values at all thresholds, of shape (thresholds, thresholds).
+    """Covariances of the net benefit between all thresholds, of shape (thresholds, thresholds).
 
     `count` holds the events and the non-events that are accepted at each threshold, or those that
-    are missed, of shape (2, thresholds). Without a prevalence all rows are one sample. With it,
-    events and non-events were sampled separately: their numbers are fixed, and each varies around
-    its own mean.
+    are missed, of shape (2, thresholds). Rows are independent. Without a prevalence all rows are
+    one sample. With it, events and non-events were sampled separately: their numbers are fixed, and
+    each varies around its own mean.
     """
     # Counts fall, or rise, with the threshold: rows beyond the farther threshold count at both.
     shared = [np.minimum(v[:, np.newaxis], v) for v in count]
@@ -365,9 +368,11 @@ def _covariance(count: Floats, terms: _Terms) -> Floats:
 
 
 def _clustered(evidence: Evidence, t: Floats, terms: _Terms, *, below: bool) -> Floats:
-    """Covariances of the values at thresholds `t`, from the sums of clusters.
+    """Covariances of the net benefit between thresholds `t`, from the sums over clusters.
 
-    With `below` they are those of what the rows with scores below each threshold would add.
+    Each row with a score of at least the threshold adds what its label is worth in `terms`. With
+    `below`, it is the rows with scores below the threshold that add. The result has shape
+    (thresholds, thresholds).
     """
     rows = evidence.in_clusters
     assert rows is not None
@@ -387,9 +392,11 @@ def _clustered(evidence: Evidence, t: Floats, terms: _Terms, *, below: bool) -> 
 def _with_exact(
     value: Floats, half: Floats, count: Floats, terms: _Terms, level: float
 ) -> tuple[Floats, Floats]:
-    """Value ± half, joined with exact limits where few events or non-events are counted.
+    """Limits value ± half, made wider by exact ones where few events or non-events are counted.
 
     `count` holds both numbers at each threshold, of shape (2, thresholds); few are fewer than ten.
+    There, Clopper-Pearson limits of both numbers, each with half the error rate, are put together:
+    fewest events with most non-events, and the other way round. The wider limits count.
     """
     low = value - half
     high = value + half
@@ -408,10 +415,12 @@ def _with_exact(
 
 
 def _joint_quantile(covariance: Floats, level: float, units: int) -> float:
-    """The quantile, at this level, of the largest standardised deviation of normal variables.
+    """The multiple of the standard error that a band for all thresholds together needs.
 
-    They have this covariance, estimated from `units` rows or clusters: the quantile is widened as
-    Student's t is wider than the normal law.
+    It is the quantile at `level` of the largest |z| of normal variables with this covariance, from
+    simulation with a fixed seed. It is multiplied by the ratio of Student's t with units − 1
+    degrees of freedom to the normal quantile, as the covariance was estimated from `units` rows or
+    clusters.
     """
     error = np.sqrt(np.diag(covariance))
     values, vectors = np.linalg.eigh(covariance / np.outer(error, error))

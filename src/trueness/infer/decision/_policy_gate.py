@@ -120,9 +120,11 @@ class GapRows(NamedTuple):
 def gap_tests(rows: GapRows, bound: float, alpha: float) -> Tests:
     """Tests whether the mean gap, event rate minus mean score, is beyond ± `bound`, or within.
 
-    They are score tests with the variance of labels drawn from p ± bound, with a correction of half
-    an event. Clusters and sampling weights have Student's t of the mean of the rows. Limits are
-    one-sided at the error rate `alpha`.
+    They are score tests: the variance is that of labels drawn from scores that are wrong by
+    `bound`, with a continuity correction of half an event. Rows in clusters or with sampling
+    weights have Student's t tests of the mean residual instead. `exceeds` is the p-value that shows
+    the gap to be beyond the bound, `keeps` that which shows it to be within. Limits are one-sided,
+    each with the error rate `alpha`.
     """
     if rows.by_residuals:
         mean = mean_of_rows(rows.y - rows.p, rows.unequal_weight, rows.cluster)
@@ -163,7 +165,10 @@ def _deviation(rows: GapRows, shift: float) -> float:
 def _t_tests(mean: Mean, n: int, bound: float, alpha: float) -> Tests:
     """Student's t tests that a mean of `n` rows lies beyond ± the bound, and within it.
 
-    A single row or cluster shows nothing: the limits are infinite.
+    `mean` has value, standard error and number of independent units (rows or clusters). `exceeds`
+    adds up the tails beyond both ends of the bound; `keeps` is the larger p-value of two one-sided
+    tests. Limits are one-sided at `alpha`. A single unit shows nothing: both p-values are 1, the
+    limits infinite.
     """
     value = mean.value
     if mean.units < 2:
@@ -194,9 +199,10 @@ def _no_tests(n: int, value: float) -> Tests:
 
 
 def rows_for_gap(rows: GapRows, bound: float, alpha: float) -> float:
-    """Rows that show a segment to keep the bound, 9 times in 10 if it has no gap.
+    """Rows with which a segment without a gap is shown to keep the bound 9 times in 10.
 
-    The variance is that of labels with the mean of its event rate and its mean score.
+    The formula is v (z₁₋ₐ + z₀.₉)² / bound², with the normal quantiles z, a = `alpha`, and the
+    variance v = r(1 − r) of a label. r is the mean of event rate and mean score.
     """
     event_rate = float(np.average(rows.y, weights=rows.w))
     rate = (event_rate + float(np.average(rows.p, weights=rows.w))) / 2
@@ -205,9 +211,12 @@ def rows_for_gap(rows: GapRows, bound: float, alpha: float) -> float:
 
 
 def baseline_tests(rows: GapRows, baseline: GapRows, bound: float, alpha: float) -> Tests:
-    """Paired t tests of the mean Brier loss less that of the baseline, compared with a bound.
+    """Paired t tests of the mean Brier loss less that of a baseline, compared with a bound.
 
-    Limits are one-sided at the error rate `alpha`. A single row or cluster shows nothing.
+    `rows` and `baseline` are the same rows with the scores of the model and of the baseline.
+    `exceeds` is the p-value that shows the mean difference to be above `bound`, `keeps` that which
+    shows it to be below. Limits are one-sided, each with the error rate `alpha`. A single row or
+    cluster shows nothing.
     """
     difference = (rows.p - rows.y) ** 2 - (baseline.p - baseline.y) ** 2
     mean = mean_of_rows(difference, rows.unequal_weight, rows.cluster)
@@ -249,8 +258,11 @@ def policy_gate_of(
 ) -> Gate:
     """Judge models by a policy: the gate with a finding for each bound of each model.
 
-    `data` holds the columns that the policy names, `bounds` the bounds of all rows, and `limits_of`
-    gives their limits. All hypotheses of all models share the error rate of the policy.
+    `subjects` are the models with their rows, which were read from `y_true`. `data` holds the
+    columns that the policy names. `bounds` are those of all rows, and `limits_of` gives the limits
+    of one of them. All hypotheses of all models, including every segment and slice, share the error
+    rate of the policy by Holm's method. Of the slices of a model only those that fail are reported
+    or, if none does, the worst.
     """
     alpha = Level(policy.level).alpha
     hypotheses: list[Hypothesis] = []
@@ -289,10 +301,13 @@ def policy_gate_of(
 def _of_whole(
     subject: Subject, policy: Policy, limits_of: Callable[..., Any], bounds: Sequence[Any]
 ) -> Iterator[Hypothesis]:
-    """The bounds of all rows, then labels that agree with the scores too well.
+    """The hypotheses of all rows of a model: one for each bound, and one for too good labels.
 
-    Where there are no limits, a hypothesis is neither shown to be exceeded nor kept. `limits_of`
-    and `bounds` are those of :func:`policy_gate_of`.
+    A hypothesis has a finding, a function that says whether the bound is exceeded at an error rate,
+    and the p-value that shows it to be kept. The latter is above the policy's error rate if the
+    limits are not within the bound. Where there are no limits, neither can be shown. Too good are
+    labels that agree with the scores better than chance allows, by the omnibus test; without that
+    test there is no such hypothesis. `limits_of` gives the limits of one of the `bounds`.
     """
     evidence = subject.evidence
     alpha = Level(policy.level).alpha
@@ -404,10 +419,11 @@ def _of_segments(subject: Subject, policy: Policy, data: Any, y_true: Any) -> It
 def _of_slices(
     subject: Subject, policy: Policy, data: Any, y_true: Any
 ) -> tuple[list[Hypothesis], list[str]]:
-    """The gap of every value of a column, or of a pair of columns, that has 20 rows, and a note.
+    """The gap of every slice with 20 rows or more, as hypotheses, and notes on how many there are.
 
-    Without a bound there are neither; without such a slice there is one hypothesis that is neither
-    shown to be exceeded nor kept.
+    A slice is a value of a column or a pair of values of two columns that the policy names in
+    `columns`. Both lists are empty if the policy has no bound for slices. Without a slice of 20
+    rows there is one hypothesis that is neither shown to be exceeded nor kept.
     """
     if policy.slice_gap is None:
         return [], []
@@ -535,8 +551,10 @@ def baseline_scores(data: Any, name: str) -> Any:
 def _decided(hypothesis: Hypothesis, policy: Policy, alpha: float) -> Finding:
     """The finding of a hypothesis with its outcome, once Holm's method has run.
 
-    Numbers that a reader of this outcome does not need are removed. Where there were no limits, the
-    finding stays unknown.
+    In this order: labels that are too good; unknown without limits; exceeded; kept ("certified" if
+    the policy requires that, else "not exceeded"). What is left is neither shown to be exceeded nor
+    kept: "not certified" if that is required, else "unknown" if limits are too wide to show a gross
+    error, or "not exceeded". P-values and rows needed stay only where a reader needs them.
     """
     finding = hypothesis.finding
     if finding.quantity == "labels":
@@ -561,8 +579,9 @@ def _decided(hypothesis: Hypothesis, policy: Policy, alpha: float) -> Finding:
 def is_vague(finding: Finding) -> bool:
     """Whether the rows could hardly have shown that a bound is grossly exceeded.
 
-    Limits then allow twice the bound, and an error of at least a quarter. Fewer than 20 rows, or
-    few clusters, are always vague; the comparison with a baseline is not.
+    For an error, the limits then reach beyond twice the bound and beyond a quarter; for O/E, they
+    reach beyond its ends by a factor of more than 2. Fewer than 20 rows, or few clusters, are
+    always vague; otherwise the comparison with a baseline is not.
     """
     if finding.n < FEW_ROWS or finding.few_clusters:
         return True
@@ -576,7 +595,11 @@ def is_vague(finding: Finding) -> bool:
 
 
 def _worst_slices(slices: list[Hypothesis], policy: Policy, alpha: float) -> list[Finding]:
-    """Of each model, the slices that fail or, if none does, the one that is worst."""
+    """For each model, the findings of the slices that fail or, if none does, of the worst slice.
+
+    The worst is the one with the largest p-value for keeping the bound. If rows are needed to
+    decide it, their number is that of the slice that needs most.
+    """
     findings = []
     for model in dict.fromkeys(tried.finding.model for tried in slices):
         of_model = [tried for tried in slices if tried.finding.model == model]
@@ -600,10 +623,12 @@ def few_clusters(evidence: Evidence) -> int:
 
 
 def rows_needed(finding: Finding) -> int | None:
-    """About how many rows would decide, if the estimate is right and limits shrink with √n.
+    """About how many rows would decide a finding, if its estimate is right; None if unknown.
 
-    Outside the bound, that is by limits which exclude it; inside, by limits within it. None without
-    finite limits.
+    Limits are taken to shrink as 1/√n. Decided is an estimate outside the bound whose limits
+    exclude the bound, or one inside whose limits lie within. The number includes the rows for a
+    power of 90 %, and is rounded up to two digits. None without finite limits, and for too large a
+    number.
     """
     low, high = finding.ends
     value = finding.estimate

@@ -237,9 +237,11 @@ def _read(
     cluster: ArrayLike | None,
     missing: Missing,
 ) -> _PairedRows:
-    """The rows, checked, the most confident first.
+    """The rows, checked, those with the most confident answer of the cheap model first.
 
-    Rows with a missing value are refused, or dropped with a warning.
+    The three columns must have the same length; `cluster` has the cluster of each row, or is None.
+    With `missing="raise"` rows with a missing value are refused; with "drop" they are dropped with
+    a warning and a note. No row at all is refused.
     """
     drop = checked_word(missing, "missing", ("raise", "drop")) == "drop"
     columns = {"confidence": confidence, "strong_correct": strong_correct}
@@ -276,10 +278,11 @@ def _read(
 def _with_segments(
     whole: Route, rows: _PairedRows, terms: _Terms, by: Any, cheap_correct: ArrayLike
 ) -> Route:
-    """The route of all rows with that of each segment, whose promises hold together.
+    """The route of all rows with one for each segment; their promises hold for all together.
 
-    `by` holds the columns of the segments, one value for each row entered; `cheap_correct` says how
-    many these are.
+    `whole` is the route of all rows. `by` holds the columns of the segments, with a value for each
+    row that was passed; `cheap_correct` says how many these are. With k segments the error rate of
+    each is a k-th of the whole (Bonferroni).
     """
     kept = np.zeros(len(column(cheap_correct, "cheap_correct").values), bool)
     kept[rows.position] = True
@@ -297,9 +300,12 @@ def _with_segments(
 
 
 def _route_of(rows: _PairedRows, terms: _Terms) -> Route:
-    """The record of the lowest candidate before the first that is not certified.
+    """The route with the lowest threshold that is certified to lose less than is allowed.
 
-    If none is, nothing is routed: the threshold is nan and all shares are 0.
+    Rows with at least this confidence are answered by the cheap model ("routed"), the others by the
+    strong one. Candidate thresholds are tested from the highest down until the first that fails. If
+    the first fails already, nothing is routed: the threshold is nan, all shares are 0, and
+    `rows_needed` says how many rows might be enough.
     """
     tested = _tested(rows, terms)
     passed = np.logical_and.accumulate(tested.pvalue <= Level(terms.level).alpha)
@@ -340,9 +346,12 @@ def _route_of(rows: _PairedRows, terms: _Terms) -> Route:
 
 
 def _tested(rows: _PairedRows, terms: _Terms) -> _Tested:
-    """Every candidate with its rows, its p-value and its limits.
+    """Every candidate threshold with its rows, p-value and limits.
 
-    Rows in clusters have p-values and limits at least as cautious as those of clusters.
+    A row is harmed if only the strong model answers it right, helped if only the cheap one does.
+    The mix of both models loses (harmed − helped)/n in accuracy. The p-value, of a paired score
+    test, shows that it loses less than `terms.loss`. With clusters the more cautious of that and of
+    a t test of cluster sums is taken, for limits, too.
     """
     ends = candidate_ends(rows.confidence)
     is_harmed = (rows.strong > rows.cheap).astype(np.float64)
@@ -393,7 +402,9 @@ def _nothing_routed(rows: _PairedRows, terms: _Terms) -> _Mix:
 def _share_limits(routed: float, rows: _PairedRows, level: float) -> Limits:
     """Clopper-Pearson limits of the share of rows that are routed, the first `routed` ones.
 
-    With clusters they are those of as many rows as have the variance of the cluster sums.
+    With clusters, n is replaced by the number of independent rows of which the share would have the
+    same variance, at most n. If all rows are routed, or none, it is the effective number of
+    clusters, (Σ size)²/Σ size².
     """
     share = routed / rows.n
     units = float(rows.n)
@@ -414,7 +425,9 @@ def _share_limits(routed: float, rows: _PairedRows, level: float) -> Limits:
 def _mix(tested: _Tested, rows: _PairedRows, terms: _Terms, last: int) -> _Mix:
     """The estimates if the rows of the candidate number `last` are routed.
 
-    The mix by chance has the difference of both models over all rows, times the share.
+    They are the share of rows that are routed, the cost that is saved, the accuracy of the mix less
+    that of the strong model, and the same if as many rows were routed at random. The latter is the
+    difference of both models over all rows, times the share.
     """
     routed = float(tested.routed[last])
     share = routed / rows.n
@@ -437,8 +450,11 @@ def _mix(tested: _Tested, rows: _PairedRows, terms: _Terms, last: int) -> _Mix:
 def _rows_needed(tested: _Tested, rows: _PairedRows, terms: _Terms) -> int | None:
     """Rows with which the highest candidate would be certified if rates stay as observed.
 
-    If few rows make them look worse there than overall, the overall rates count. None if the mix
-    loses as much as is allowed, or more, however many rows there are.
+    `tested` has the candidates, the highest first. Rates of harmed and helped rows are those of
+    this candidate or, if these look worse, those of all rows times the share it routes. The result
+    is at least the number of rows that certify a candidate without any harmed row. With clusters it
+    grows by their effective size. None if the mix loses as much as is allowed, or more, however
+    many rows there are.
     """
     alpha = 1 - terms.level
     fewest = math.ceil(math.log(alpha) / math.log1p(-terms.loss))

@@ -195,7 +195,9 @@ def centres(
 def _centre(name: str, cells: Cells, level: float) -> Centre:
     """The line of one centre, from the sums of its rows.
 
-    The slope and its error are nan with fewer than three events or non-events.
+    `cells` are the sums at each distinct score. Observed/expected has limits at `level`. The slope
+    and its standard error are nan with fewer than three events or non-events; weights that do not
+    count rows are first divided by their average over the weights, Σw²/Σw.
     """
     totals = _totals(cells)
     limits = ratio_limits(cells, level)
@@ -248,10 +250,13 @@ class _LogRatios(NamedTuple):
 
 
 def _ratios(centres: Iterable[Cells]) -> _LogRatios | None:
-    """The log of observed/expected of each centre in which events are expected.
+    """The log of observed/expected of each centre in which events are expected, and its variance.
 
-    None if there are fewer than two of these, or no event in any. Half an event is added, so that a
-    centre without events has a finite value; the variance rests on expected events.
+    Half an event is added, so that a centre without events has a finite value: log((events +
+    ½)/expected). The variance is (1 − rate)/(expected events), where events are expected at the
+    observed/expected of all centres together; so it does not depend on a centre's own events. With
+    weights that do not count rows, an event counts Σw²/Σw. None if fewer than two centres expect
+    events, or if no event occurred.
     """
     sums = np.array([_totals(cells) for cells in centres])
     expects_events = sums[:, 2] > 0

@@ -126,7 +126,10 @@ class _Strata:
 
 
 def _sums_by_stratum(cells: Cells, edges: Floats) -> Floats:
-    """Σw, Σwy, Σw² and Σwp of the rows of one day in each stratum, of shape (4, strata)."""
+    """Σw, Σwy, Σw² and Σwp of the rows of one day in each stratum, of shape (4, strata).
+
+    `edges` are those of the strata, intervals of the score p; y is the label, and w the weight.
+    """
     strata = edges.size - 1
     stratum = np.clip(np.searchsorted(edges, cells.score, side="right") - 1, 0, strata - 1)
     squares, _ = cells.square_sums
@@ -135,9 +138,10 @@ def _sums_by_stratum(cells: Cells, edges: Floats) -> Floats:
 
 
 def _edges(days: Sequence[Cells]) -> Floats:
-    """Edges of the strata: about ten of equal mass and ten of equal width.
+    """Edges of the strata, intervals of the score: about ten of equal mass and ten of equal width.
 
-    There are fewer if few events or few non-events are expected.
+    `days` has the sums of each day; the edges are the same for all. There are fewer strata if few
+    events or few non-events are expected, and at least one.
     """
     all_scores = np.concatenate([cells.score for cells in days])
     all_weights = np.concatenate([cells.weight for cells in days])
@@ -165,7 +169,11 @@ class _Scan:
     """The largest statistic over all runs of days, for many sets of labels at once."""
 
     def __init__(self, strata: _Strata) -> None:
-        """Prepare the scan of these strata: compute all that does not depend on labels."""
+        """Prepare the search for the run of days that differs most: all that labels do not change.
+
+        `strata` has the sums of each day by intervals of the score. A run must have a certain share
+        of the variance of all days to be tested, for its level and for its slope.
+        """
         self.strata = strata
         x = strata.x
         # Times the pooled gaps r, these are the sums of w r(p) and of w r(p) x of each day.
@@ -184,10 +192,12 @@ class _Scan:
         """The share of the variance of level and slope on the first 0, 1, 2, … days."""
 
     def __call__(self, residual: Floats) -> _Runs:
-        """The run of the largest statistic of each set of labels.
+        """The run of days with the largest statistic, for each set of labels.
 
-        `residual` is Σw(y − p), of shape (sets, days, strata). A run starts on the second day or
-        later. With more than 200 days it is a single day, or lasts to the end.
+        `residual` is Σw(y − p) of each stratum, of shape (sets, days, strata). A run starts on the
+        second day or later and lasts a day or more. With more than 200 days only runs of one day,
+        and those to the last day, are tried. A run that ends before the last day has two changes,
+        and its statistic is reduced by 2 log(days).
         """
         gap = self.strata.gap(residual)
         sets, days, _ = residual.shape
@@ -213,10 +223,12 @@ class _Scan:
         return best
 
     def _statistic(self, start: int, stops: Ints, level: Floats, slope: Floats) -> Floats:
-        """S of the runs from one day to each of several.
+        """The statistic of the runs that start on day `start` and stop before each day in `stops`.
 
-        `level` and `slope` are the sums A and B over each run, of shape (sets, runs). A run adds
-        nothing where A or B has next to no variance.
+        `level` is the sum of residuals of each run, `slope` that of residuals times log-odds, of
+        shape (sets, runs), both less what the run's share of all days would explain. The statistic
+        is level²/variance plus the same of that part of the slope that the level does not explain:
+        about chi-square with two degrees of freedom. A part with next to no variance counts 0.
         """
         share = self.reached[stops] - self.reached[start]
         # The variance of a run's part of a sum that is tied down: share × rest.
@@ -239,8 +251,8 @@ class _Scan:
 def _tied_down(values: Floats, share: Floats) -> Floats:
     """Sums over the first 0, 1, 2, … days, less their `share` of the sum over all days.
 
-    `values` are those of each day, of shape (sets, days); `share` is that of the variance on the
-    first 0, 1, 2, … days. Without interpolation of gaps the sum over all days would be 0.
+    `values` are those of each day, of shape (sets, days); `share` is the share of the variance that
+    the first 0, 1, 2, … days have. So the first and the last sum are 0, of shape (sets, days + 1).
     """
     no_days = np.zeros((len(values), 1))
     sums = np.concatenate([no_days, np.cumsum(values, axis=1)], axis=1)

@@ -107,10 +107,14 @@ def heterogeneity(
 
 
 def random_effects(y: Floats, variance: Floats, level: float) -> Heterogeneity:
-    """The mean of the estimates `y` of centres, and how far the centres differ.
+    """The mean of the estimates `y` of centres, and how far the true values of centres differ.
 
-    `variance` is that of each estimate; there are at least two. The model and the limits are those
-    of :func:`heterogeneity`.
+    `variance` is that of each estimate, for sampling alone; there are at least two. The variance
+    between centres, tau², is that of restricted maximum likelihood. The mean weights each estimate
+    by 1/(variance + tau²) and has Student's t limits with centres − 1 degrees of freedom, with an
+    error that is widened if Q at tau² is larger than these. The prediction limits are for the true
+    value of a new centre. Limits of tau² are the values at which Cochran's Q has its chi-square
+    quantiles, and the p-value is that of Q for tau² = 0. More in :func:`heterogeneity`.
     """
     # In units of the usual variance, so that no step below depends on the unit of the values.
     unit = float(np.median(variance))
@@ -175,7 +179,11 @@ class _Centres(NamedTuple):
         return -0.5 * (float(np.log(total).sum()) + math.log(weights) + self.q(tau2))
 
     def slope(self, tau2: float) -> float:
-        """Twice the derivative of the restricted log-likelihood by the variance."""
+        """Twice the derivative of the restricted log-likelihood by the variance between centres.
+
+        With the weights w it is Σw²(y − mean)² − Σw + Σw²/Σw. Its sign says whether the likelihood
+        rises.
+        """
         weight = 1 / (self.variance + tau2)
         residual = self.y - self.mean(tau2)
         weighted_squares = float((weight**2 * residual**2).sum())
@@ -184,10 +192,11 @@ class _Centres(NamedTuple):
         return weighted_squares - total + squares / total
 
     def between_variance(self) -> float:
-        """The variance between centres of the largest restricted likelihood.
+        """The variance between centres that maximises the restricted likelihood.
 
-        It is 0 if the likelihood falls from 0 on. Otherwise the best point of a grid is refined
-        between its neighbours, or returned if the likelihood is flat there but for rounding.
+        It is 0 if the likelihood falls from 0 on. Otherwise it is the best point of a grid, refined
+        between its neighbours by the root of the derivative. If the derivative does not change its
+        sign there, as where the likelihood is flat but for rounding, the point itself is returned.
         """
         largest = _LARGEST * max(float(np.ptp(self.y)) ** 2, float(self.variance.max()))
         smallest = _SMALLEST * float(self.variance.min())
@@ -206,9 +215,10 @@ class _Centres(NamedTuple):
         return _root(self.slope, low, high)
 
     def variance_with_q(self, target: float) -> float:
-        """The variance between centres at which Q is this number.
+        """The variance between centres at which Cochran's Q is `target`.
 
-        It is 0 if Q is smaller for every variance.
+        Q falls as the variance grows. If it is at most `target` for a variance of 0, the result is
+        0.
         """
         if self.q(0.0) <= target:
             return 0.0

@@ -154,7 +154,8 @@ class SegmentRows:
         """The same rows with scores from which the shift and slope of all rows are removed.
 
         The log-odds x of a score become a + bx, the logistic regression of all labels on x. If it
-        has no finite slope, b is 1. None if a is not finite either. Scores of 0 and 1 stay.
+        has no finite slope, b is 1 and only a is fitted. None if a is not finite either, as for
+        labels that are all equal. Scores of 0 and 1 stay.
         """
         inside = self.inside
         x = self.log_odds[inside]
@@ -175,8 +176,9 @@ class SegmentRows:
     def moved_inside(self, unit: float | None) -> "SegmentRows":
         """The same rows with scores of 0 and 1 moved inside, if labels contradict them.
 
-        They move by up to half of `unit`, to multiples of which scores were rounded. The rows
-        themselves if it is None, or if no label contradicts a score of 0 or 1.
+        Scores were rounded to multiples of `unit`, so that a score of 0 may stand for one up to
+        half a unit above: these scores move by up to half a unit. If `unit` is None, or no label
+        contradicts a score of 0 or 1, the rows themselves come back.
         """
         too_low = (self.score == 0) & (self.events > 0)
         too_high = (self.score == 1) & (self.events < self.weight)
@@ -302,9 +304,10 @@ def event_rows(y_true: ArrayLike, y_prob: ArrayLike | None, rows: RowOptions) ->
 
 
 def places_by_value(column: SegmentColumn, evidence: Evidence) -> Iterator[tuple[str, Ints]]:
-    """Each value of a column with the places of its rows.
+    """Each value of a column with the numbers of its rows.
 
-    Values without rows, or whose rows all have weight 0, are left out.
+    `column` has the value of each row of `evidence`. Values without rows, or whose rows all have
+    weight 0, are left out.
     """
     order = order_by_code(column.code, len(column.values))
     sizes = np.bincount(column.code, minlength=len(column.values))
@@ -325,10 +328,11 @@ def order_by_code(code: Ints, values: int) -> Ints:
 
 
 def of_rows(evidence: Evidence, columns: tuple[SegmentColumn, ...], what: str) -> SegmentRows:
-    """One entry per row of the evidence and of these columns; rows of weight 0 are left out.
+    """One entry per row, with its segments; rows of weight 0 are left out.
 
-    `what` is asked of them, for messages: "segments" or "slices". Several scores per row, and
-    scores out of range, are refused; few clusters give a warning.
+    `columns` has the segment of each row in each column. `what` is "segments" or "slices", for
+    messages. Weights that count rows become numbers of labels, other weights the scale of one
+    label. Several scores per row are refused; few clusters give a warning.
     """
     evidence.require_one(f"the {what} of a matrix")
     w = evidence.sample.w
@@ -360,11 +364,11 @@ def of_rows(evidence: Evidence, columns: tuple[SegmentColumn, ...], what: str) -
 def of_groups(
     names: Sequence[str], groups: Mapping[Any, Tally | Sketch | Binned], crossed: int = 1
 ) -> SegmentRows:
-    """One entry per cell of the sums of each group.
+    """One entry per cell of the sums of each group; a cell is the rows of one score.
 
-    Scores that are known only by their mean over a cell or bin have that mean. With several names
-    the keys are tuples, and every entry of them is a column. Up to `crossed` columns together are
-    further columns.
+    `groups` has the sums by key, and `names` are the names of the columns whose values are the
+    keys: with several, keys are tuples. Combinations of up to `crossed` columns are further
+    columns. Rows of a bin or a pooled cell are taken at their mean score.
     """
     parts = [_cells_of_group(sums) for sums in groups.values()]
     group = np.repeat(np.arange(len(parts)), [part.score.size for part in parts])
@@ -421,8 +425,9 @@ class _GroupCells(NamedTuple):
 def _cells_of_group(sums: Tally | Sketch | Binned) -> _GroupCells:
     """The cells of the sums of one group that have rows; sums of clusters are refused.
 
-    Weights that count rows are labels of weight 1. Otherwise each row is a label, and all rows of a
-    cell have the root of their mean squared weight.
+    If weights count rows, a row of weight w is w labels of scale 1. Otherwise each row is one
+    label, and all labels of a cell have the same scale: the root of their mean squared weight,
+    which keeps the variance.
     """
     if sums.buckets is not None:
         got = "these have buckets of clusters, whose dependence tests of segments do not allow for"
