@@ -97,7 +97,11 @@ def _class_variance(
 def _clustered_spread(cells: Cells, auc: float, rows: ClusteredRows) -> _Spread:
     """The variance of the area `auc` for rows in clusters, from the sums of their influence on it.
 
-    `cells` are the sums of the same rows.
+    `cells` are the sums of the same rows per distinct score. The influence of an event is the share
+    of non-events with a lower score less the area, times its weight over that of all events; that
+    of a non-event is likewise the share of events with a higher score. The variance is that of the
+    cluster sums (Obuchowski 1997). The result also has the effective numbers of independent events
+    and non-events, and that of all clusters less 1 as degrees of freedom.
     """
     y = rows.y
     w = rows.w
@@ -119,10 +123,13 @@ def _clustered_spread(cells: Cells, auc: float, rows: ClusteredRows) -> _Spread:
 
 
 def _limits(auc: float, spread: _Spread, level: float) -> tuple[float, float]:
-    """Limits of the area `auc`, on the logit scale, from its variance.
+    """Limits of the area `auc` under the ROC curve, on the logit scale, from its variance.
 
-    They lie within those of as many pairs as the smaller class has rows, which are all there is if
-    the area is 0 or 1. Without degrees of freedom they are 0 and 1.
+    `spread` has the variance, the effective numbers of events and non-events, and the degrees of
+    freedom. A(1 − A) times the sum of the inverse squares of the two numbers, and times `pseudo`,
+    is added to the variance. The limits lie within the Clopper-Pearson limits of as many
+    independent pairs as the smaller class has rows, which are all there is if the area is 0 or 1.
+    Without degrees of freedom they are 0 and 1.
     """
     if spread.freedom <= 0:
         return 0.0, 1.0

@@ -58,7 +58,14 @@ class _Share(NamedTuple):
 def coverage_of(evidence: Evidence, level: float) -> Coverage | None:
     """How often outcomes lie inside intervals, or at most at quantiles, with limits.
 
-    The limits of all levels of quantiles hold together at `level`. None for other events.
+    The evidence has a row for each outcome and stated level. The result has, for each level, the
+    stated share of outcomes inside, the observed one and its limits. The limits of all levels of
+    quantiles hold together at `level`, by Bonferroni's inequality. For quantiles it also has the
+    spread and the shift of the outcomes relative to what is stated, without limits in clusters; for
+    intervals with a stated level the spread alone.
+
+    Mean width, interval score and the shares on either side are None if only some of the rows are
+    there. The result is None for events other than intervals and quantiles.
     """
     events = evidence.events
     if events is None or evidence.rows is None or not are_ranges(events):
@@ -99,8 +106,13 @@ def coverage_of(evidence: Evidence, level: float) -> Coverage | None:
 def level_histogram_of(evidence: Evidence, level: float) -> LevelHistogram:
     """How often outcomes fall between neighbouring quantiles, divided by how often they should.
 
-    The limits are those of the count of each gap, together at `level`, if the stated levels are
-    right; rows in clusters have none. Events that are not quantiles are refused.
+    K stated levels leave K + 1 gaps, the first below the lowest quantile and the last above the
+    highest. `density` of the result is the share of the outcomes in a gap over the difference of
+    its two levels: 1 if the levels are right.
+
+    The limits are those of the density if the stated levels are right: binomial quantiles of the
+    count of each gap, which hold together at `level` by Bonferroni's inequality. Outcomes in
+    clusters have none (nan). Events that are not quantiles are refused with InputError.
     """
     events = evidence.events
     if events is None or events.kind != "quantiles" or evidence.rows is None:
@@ -150,8 +162,11 @@ def _levels(evidence: Evidence) -> Floats:
 def _share(evidence: Evidence, place: int, size: int, level: float) -> _Share:
     """The share of outcomes inside, at the level number `place` of `size` levels.
 
-    The rows of evidence are those of all levels, one after the other for each outcome. In clusters
-    the limits are those of an effective number of rows.
+    The rows of the evidence are those of all levels, one after the other for each outcome: row
+    `place`, `place` + `size` and so on are those of this level. Inside means at most at the
+    quantile, or in the interval. The limits at `level` are Clopper-Pearson's. If some cluster has
+    several outcomes, they are those of an effective number of rows, and the result says that they
+    are not exact.
     """
     if size == 1:
         part = evidence
@@ -186,8 +201,9 @@ def _is_distinct(cluster: Ints) -> bool:
 def _spread_of_interval(stated: float, observed: float) -> float:
     """The standard deviation of normal outcomes in units of what a central interval states.
 
-    `stated` and `observed` are its stated and observed share of outcomes. It is nan if no outcome,
-    or every outcome, is inside.
+    `stated` and `observed` are its stated and observed share of outcomes inside. The result is the
+    normal quantile of (1 + stated)/2 over that of (1 + observed)/2: above 1, the intervals are too
+    narrow. It is nan if no outcome, or every outcome, is inside.
     """
     if not 0 < observed < 1:
         return math.nan
@@ -195,12 +211,19 @@ def _spread_of_interval(stated: float, observed: float) -> float:
 
 
 def _law_of_outcomes(levels: Floats, share: Floats, n: int, level: float) -> _Law:
-    r"""The spread :math:`s` and the shift :math:`m` of normal outcomes, with limits.
+    r"""The spread :math:`s` and the shift :math:`m` of normal outcomes, with limits at `level`.
 
-    `share` is the share of `n` outcomes at most at the quantile of each of the `levels` τ. With s
-    and m, :math:`\Phi((\Phi^{-1}(\tau) - m)/s)` is nearest to the shares, by generalised least
-    squares on the scale of :math:`\Phi^{-1}` with the covariances of the shares if what is stated
-    holds. For a single level, or a line that may fall, all is nan.
+    s is the standard deviation of outcomes over the stated one: above 1, what is stated is too
+    narrow. m is the mean outcome less the stated mean, in stated standard deviations. `levels` are
+    the stated levels τ of the quantiles, and `share` is the share of the `n` outcomes at most at
+    each.
+
+    With s and m, :math:`\Phi((\Phi^{-1}(\tau) - m)/s)` is nearest to the shares: a line is fitted
+    to their normal quantiles by generalised least squares, with the covariances of the shares if
+    what is stated holds. Its slope is 1/s and its intercept −m/s. Shares are kept at least half an
+    outcome away from 0 and 1. The limits of the shift take the slope as known.
+
+    All is nan for a single level, and if the lower limit of the slope is not above 0.
     """
     if levels.size < 2:
         return _NO_LAW

@@ -99,11 +99,17 @@ def floor_of_draws(
     kind: str = "binary",
     compared: float | None = None,
 ) -> NoiseFloor:
-    """The noise floor from the values of a measure for simulated labels.
+    """The noise floor of a measure from its values for labels drawn from the scores.
 
-    `draws` are these values, and `observed` is that of the true labels; without it there is no
-    p-value. `compared` is what stands for the observed value among them, by default that value
-    itself.
+    `draws` are these values, and `name` is that of the measure. `observed` is its value for the
+    true labels; without it (None) there is no p-value. `compared` replaces it in the comparison
+    with the draws, by default it is the same. `level` is that of the lower and the upper end, each
+    of which is one-sided, and `alternative` says which values are evidence: 'greater', 'less' or
+    both.
+
+    `n` is the number of rows and `kind` says what the scores are. Draws that are nan are left out
+    of mean, standard deviation and ends; the p-value counts them as at least as extreme. If all are
+    nan, there is an InputError.
     """
     if compared is None:
         compared = observed
@@ -149,7 +155,10 @@ def _defined(draws: Floats) -> Floats:
 def _pvalue(draws: Floats, observed: float, alternative: Alternative) -> float:
     """The Monte-Carlo p-value of an observed value among drawn ones.
 
-    Undefined draws count as at least as extreme.
+    It is (1 + number of draws at least as extreme) / (draws + 1). At least as extreme is not
+    smaller for 'greater' and not larger for 'less'; otherwise the smaller of these two p-values is
+    doubled. Draws that are nan count as at least as extreme, and so do draws that equal the
+    observed value up to rounding.
     """
     # Values that are equal up to rounding count as equal, in favour of calibration.
     slack = 1e-12 * max(1.0, abs(observed))

@@ -102,8 +102,9 @@ def _event_batches(cells: Cells, options: Options, resamples: int) -> Iterator[H
 def with_draws(cells: Cells, options: Options, *, accurate: bool) -> Options:
     """The options of a test, with 999 draws if its limiting distribution is not accurate.
 
-    They stay as they are if draws were requested, or if labels would be too many or cannot be
-    drawn: that is so for sums of rows with different weights at one score.
+    They stay as they are if that distribution is `accurate`, if draws were requested, if 999 draws
+    would be too many labels, or if labels cannot be drawn: the last is so for sums of rows with
+    different weights at one score. The test then uses its limiting distribution.
     """
     if options.resamples or accurate:
         return options
@@ -348,9 +349,12 @@ class PartEntries(NamedTuple):
         return np.searchsorted(self.score, self.cells.score)
 
     def with_hits(self, hits: NDArray[Any]) -> Cells:
-        """The cells with other labels: `hits` events in each entry.
+        """The cells, the sums per distinct score, with other labels.
 
-        Where weights do not count rows, the events of a cell are sums of weights.
+        `hits` is the number of events in each entry, the rows that share a score and a weight. The
+        events of a cell are the sum over its entries. Where weights do not count rows, they are
+        sums of weights, at most the weight of the cell, and the sums of squared weights of events
+        are set too.
         """
         cells = self.cells
         if self.weight is None:
@@ -408,9 +412,13 @@ class Redraw:
                 yield tuple(part.with_hits(hits[:, draw]) for part, hits in pairs)
 
     def _of_rows(self, resamples: int, seed: int) -> Iterator[tuple[Cells, ...]]:
-        """The cells of every class with drawn events, for each set of labels.
+        """The cells of every class with drawn events, for each of `resamples` sets of labels.
 
-        One class is drawn per row, from its scores: the columns of a row depend on each other.
+        A cell is the sums of rows of one score of a class. One class is drawn per row, from its
+        scores divided by their sum, because the columns of a row depend on each other. Rows of
+        weight 0 are left out. A row whose weight counts rows gets that many labels; a row of
+        importance weight gets one, with its weight. `seed` gives the same labels for any order of
+        the rows.
         """
         sample = self.sample
         assert sample is not None
@@ -477,9 +485,12 @@ def hits_of_parts(
 
 
 def redraw_of_tally(tally: Tally, weight_type: WeightType) -> Redraw:
-    """A redraw from sums, whose weights count rows ('frequency') or do not ('importance').
+    """A redraw from sums: it makes tallies with labels drawn from their scores.
 
-    Empty sums, and sums per class, whose rows were in every class, are refused.
+    `weight_type` says whether weights count rows ('frequency') or not ('importance'). Fractional
+    frequency weights are refused with InputError. So are empty sums, and sums per class, because
+    they do not keep the scores of a row together. With importance weights all rows of one score
+    must have the same weight.
     """
     if tally.n == 0:
         raise InputError("y_prob", "must have scores", "got an empty Tally")
@@ -494,10 +505,12 @@ def redraw_of_tally(tally: Tally, weight_type: WeightType) -> Redraw:
 
 
 def redraw_of(evidence: Evidence) -> Redraw:
-    """A redraw of rows or sums.
+    """A redraw of the labels of rows or sums: it makes tallies with labels drawn from the scores.
 
-    One class is drawn per row of a matrix that is compared class by class; otherwise the events of
-    rows of equal score and weight.
+    For a matrix that is compared class by class, one class is drawn for each row. Otherwise the
+    number of events is drawn for the rows of equal score and weight. A weight that counts rows
+    stands for that many labels; any other weight belongs to a single label. Sums have their own
+    rules (:func:`redraw_of_tally`), and logits are first turned into probabilities.
     """
     frequency = evidence.whole or evidence.weight_type == "frequency"
     if not evidence.has_rows:
@@ -574,9 +587,10 @@ def _entries_of_rows(sample: Sample) -> PartEntries:
 
 
 def _with_events(cells: Cells, place: Ints, w: Floats) -> Cells:
-    """The cells with other labels: events of weight `w` in the cells of these numbers.
+    """The cells, the sums per distinct score, with other labels.
 
-    There is one entry of `place` and of `w` for each event.
+    There is one entry of `place` and of `w` for each event: the number of its cell and its weight.
+    The events of a cell are the sum of these weights, at most the weight of the cell.
     """
     events: Numbers = np.bincount(place, w, cells.size)
     if cells.whole:

@@ -278,10 +278,12 @@ def log_ratio(observed: Floats, expected: Floats | float) -> Floats:
 
 
 def _forms(z: Floats, v: Floats) -> Floats:
-    """The coefficients of u in mean, slope, cosines and variance, one row each.
+    """The coefficients of the residuals in mean, slope, cosines and variance, one row each.
 
-    `z` are the scores of the entries, and `v` the variances of their events. The cosines are those
-    of the share of the variance below an entry, `t`.
+    The residual of an entry is its events less the expected ones. `z` are the scores of the
+    entries, and `v` the variances of their events. The coefficients are 1 (mean), the log-odds of z
+    less their mean weighted by v (slope), cosines of the share of the variance below an entry, t,
+    and z (1 − z) (variance). If all log-odds are equal, those of the slope are 0.
     """
     total = max(float(v.sum()), _LEAST)
     t = (np.cumsum(v) - v / 2) / total
@@ -306,10 +308,14 @@ def log_odds(z: Floats, centre: float) -> Floats:
 
 
 def evidence(values: Floats, among: Floats | None = None) -> Floats:
-    """The statistics of :data:`NAMES` in rows, large ones being evidence.
+    """The statistics of :data:`NAMES` in rows, large ones being evidence against calibration.
 
-    From the values of sets of labels in columns (:meth:`Statistics.of_sums`). Forms become normal
-    scores, by their ranks among all columns or, with `among`, one at a time among its columns.
+    `values` are the numbers of sets of labels in columns, as :meth:`Statistics.of_sums` gives them:
+    the first `FORMS` rows are kept. The others are weighted sums of residuals (forms). They become
+    normal scores, by their ranks among all columns or, with `among`, one at a time among its
+    columns. Mean, slope and variance are the absolute scores of three of them. The last statistic,
+    for waves, is the largest standardised sum of squares of the first k scores, for k from 2 on;
+    the variance is not among these.
     """
     null = values if among is None else among
     forms = np.array(
@@ -329,8 +335,10 @@ def evidence(values: Floats, among: Floats | None = None) -> Floats:
 def _normal_scores(values: Floats, among: Floats, *, alone: bool) -> Floats:
     """Each value as the normal quantile of its rank, with ties at their middle rank.
 
-    The values are those of `among`; the largest and the smallest are further out by their distance
-    from the next. With `alone`, each value is ranked by itself among those of `among`.
+    `values` are ranked among `among`, which they are themselves unless `alone`. With `alone`, each
+    is ranked by itself among those of `among`. Ranks alone would bound the scores, so the largest
+    and the smallest value are moved out by their distance from the next; with `alone`, values
+    beyond all others are. Values are rounded first, so that those that differ by rounding are ties.
     """
     scale = 10.0**_DIGITS / max(float(np.abs(among).max()), _LEAST)
     rounded = np.rint(values * scale)

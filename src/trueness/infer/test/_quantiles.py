@@ -37,9 +37,11 @@ class Gaps:
 
 
 def gaps_of(evidence: Evidence) -> Gaps | None:
-    """The gaps of quantile forecasts; None for other events, or if outcomes may be dependent.
+    """The number of outcomes in each gap between neighbouring quantiles, and the stated shares.
 
-    Outcomes are dependent if a cluster holds several of them, not only the events of one.
+    K stated levels leave K + 1 gaps. The evidence has a row for each outcome and level, whose label
+    is 1 if the outcome is at most at the quantile. None for other events, and if outcomes may be
+    dependent: if a cluster holds several of them, not only the rows of one.
     """
     events = evidence.events
     if events is None or events.kind != "quantiles" or evidence.rows is None:
@@ -89,9 +91,11 @@ def quantiles_outcome(evidence: Evidence, draws: int, seed: int) -> Outcome:
 
 
 def _pvalues(gaps: Gaps, draws: int, seed: int) -> tuple[dict[str, float], float]:
-    """The p-value of each statistic by its name, and that of the smallest of these p-values.
+    """The p-value of each statistic by its name, and the joint one of the smallest of them.
 
-    Both are ranks among those of redrawn gaps.
+    `draws` sets of gap counts are drawn from the multinomial distribution of the stated shares. The
+    p-value of a statistic is its rank among the drawn and the observed. The joint p-value is the
+    rank of the smallest p-value among the smallest ones of all sets.
     """
     redrawn = stream(seed, "labels").multinomial(gaps.n, gaps.stated, size=draws)
     values = _statistics(np.vstack([gaps.count, redrawn]), gaps)
@@ -101,9 +105,12 @@ def _pvalues(gaps: Gaps, draws: int, seed: int) -> tuple[dict[str, float], float
 
 
 def _statistics(count: Ints, gaps: Gaps) -> Floats:
-    """Pearson's statistic and the absolute contrasts of location and spread, one row per row.
+    """Pearson's statistic and the absolute contrasts of location and spread, a row for each set.
 
-    `count` has the outcomes in each gap in a row, for several sets of outcomes.
+    `count` has a row for each set of outcomes, with the outcomes in each gap between quantiles.
+    With z the normal quantile of the middle of a gap's stated levels, location is |Σ (count −
+    expected) z|. Spread has (z − z̄)² in place of z, less its own mean; the means are weighted by
+    the stated shares. All are rounded to nine digits after the point, so that equal draws are ties.
     """
     expected = gaps.n * gaps.stated
     residual = count - expected
