@@ -121,7 +121,10 @@ def accept_rows(
 ) -> CalibrationSet:
     """Check scores, labels and weights; rows of weight 0 are left out.
 
-    `options` say which label is which.
+    `scale` says whether scores are probabilities or logits, and `shape` whether the calibrator
+    takes a vector, a matrix with one column per class, or one with one column per label
+    (multilabel). `labels` lists the classes in order, `pos_label` names the event. If all labels
+    are equal, a warning says so.
     """
     if getattr(y_prob, "ndim", 0) > 2:
         remedy = (
@@ -174,7 +177,12 @@ def accept_rows(
 def accept_scores(
     y_prob: ArrayLike, *, scale: Scale, classes: int | None, shape: Shape
 ) -> NDArray[Any]:
-    """Check scores alone; `classes` is the number of columns they must have, None for a vector."""
+    """Check scores alone, for a calibrator that is fitted.
+
+    `scale` says whether they are probabilities or logits. `classes` is the number of columns they
+    must have, or None for a vector. Rows of probabilities must sum to one, unless `shape` is
+    "labels": then columns are separate labels.
+    """
     p = _numbers(y_prob)
     if classes is None and p.ndim != 1:
         raise InputError(NAME, "must be a vector, as in `fit`", f"got shape {p.shape}")
@@ -268,7 +276,12 @@ def check_column_order(
     fitted: tuple[str | int, ...] | None,
     classes: tuple[Any, ...],
 ) -> None:
-    """Raise if columns or classes have other names than in `fit`, or another order."""
+    """Raise if columns or classes have other names than in `fit`, or another order.
+
+    `names` are those of the scores now, and `fitted` those in `fit`, or None if there were none.
+    Names are then compared with the classes, and only another order of these is an error. Scores
+    without names are not checked.
+    """
     if names is None or names == fitted:
         return
     wanted: tuple[Any, ...] = classes if fitted is None else fitted

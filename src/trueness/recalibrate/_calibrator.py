@@ -480,9 +480,11 @@ def warn_once() -> Iterator[None]:
 
 
 def fit_each(nouns: tuple[str, str], fits: Iterable[tuple[Any, Callable[[], Any]]]) -> list[Any]:
-    """What each fit returns.
+    """Run all fits and return what each returns, in order.
 
-    Warnings are given once per category, with the names of the fits they come from.
+    `fits` are pairs of a name and a function; `nouns` is what they are called, one and several.
+    Warnings are given at the end, once per category, with the names of the fits they are from and
+    the text of the first.
     """
     results: list[Any] = []
     messages: dict[type[TruenessWarning], dict[str, str]] = {}

@@ -330,7 +330,11 @@ class CalibratedClassifier(
         arguments: dict[str, Any],
         folds: list[tuple[Ints, Ints]],
     ) -> Floats:
-        """Scores of the rows in test parts, in row order, from classifiers not fitted on them."""
+        """Scores of the rows in test parts, in row order, from classifiers not fitted on them.
+
+        `folds` are pairs of training and test rows. A frozen classifier is not fitted again: it
+        scores all rows.
+        """
         if self._frozen:
             return self._scores(estimator, X)
 
@@ -354,7 +358,7 @@ class CalibratedClassifier(
     def _cross_fit(self, rows: CalibrationSet, folds: list[Ints]) -> Floats:
         """Calibrated probabilities of each row, from a calibrator that was fitted without its fold.
 
-        Rows in no test part stay nan.
+        `folds` are the row numbers of the test parts. Rows in none of them stay nan.
         """
         # A frozen classifier scores rows in no test part, too.
         p = np.full((rows.y.size, self.classes_.size), np.nan)
@@ -405,9 +409,11 @@ def takes_groups(cv: object) -> bool:
 def split_rows(
     cv: object, X: ArrayLike, y: NDArray[Any], arguments: dict[str, Any]
 ) -> list[tuple[Ints, Ints]]:
-    """Row numbers of the training and the test part of each fold.
+    """Row numbers of the training and the test part of each fold, checked.
 
-    No row is in two test parts, or in both of one.
+    `cv` is a splitter, a number of folds, or an iterable of splits; `arguments` are passed to its
+    `split`. InputError if it cannot split, if numbers are not those of rows, if a row is in two
+    test parts, or in both parts of one fold.
     """
     try:
         splits = as_splitter(cv, y, classifier=True).split(X, y, **arguments)
@@ -487,9 +493,10 @@ def rows_and_classes(X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any], NDA
 def base_scores(
     estimator: Estimator, X: ArrayLike, classes: NDArray[Any], scale: Scale, *, matrix: bool
 ) -> Floats:
-    """Probabilities or logits of the rows: of the second class, or a column per class.
+    """The scores of the rows by a fitted classifier, on the `scale` that the calibrator takes.
 
-    `matrix` asks for a column per class.
+    These are probabilities or logits: those of the second class, or with `matrix` one column per
+    class. InputError unless the classifier has exactly the `classes`, in this order.
     """
     fitted_classes = getattr(estimator, "classes_", None)
     if fitted_classes is None or list(fitted_classes) != list(classes):
@@ -585,9 +592,11 @@ class _FitArguments(NamedTuple):
 def _fit_arguments(
     owner: "CalibratedClassifier", estimator: Estimator, w: Floats | None, others: dict[str, Any]
 ) -> _FitArguments:
-    """Distribute the arguments of `fit`.
+    """Which arguments of `fit` go to the classifier, to the calibrator and to the splitter.
 
-    As requested if routing is enabled, else as scikit-learn did before.
+    With scikit-learn's metadata routing each gets what it requested; without, the classifier gets
+    all `others`, and weights if its `fit` takes them. A warning says if weights reach the
+    calibrator only. InputError if groups are needed and not given.
     """
     if get_config()["enable_metadata_routing"]:
         routed = process_routing(owner, "fit", sample_weight=w, **others)

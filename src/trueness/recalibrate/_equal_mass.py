@@ -175,7 +175,10 @@ class ScalingBinning(base.Calibrator):
 
 
 def _sums(rows: CalibrationSet, edges: Floats) -> tuple[Floats, Floats]:
-    """Weight, and weighted sum of scores, of each bin."""
+    """The weight, and the weighted sum of scores, of the rows in each bin.
+
+    `edges` are the inner edges of the bins.
+    """
     bin_of_row = ranks(edges, rows.p)
     n = edges.size + 1
     w = rows.weights

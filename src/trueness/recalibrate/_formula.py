@@ -177,7 +177,10 @@ class Curve(NamedTuple):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The values at log-odds −∞ and ∞."""
+        """The limits of the curve at log-odds −∞ and ∞.
+
+        They are infinite unless the curve is flat there.
+        """
         flat = _FLAT if self.breaks.size else 0.0
         steep = -(self.slope[0] + self.a), self.slope[-1] + self.b
         # Log-odds of floats are within 745 of 0.
@@ -341,9 +344,11 @@ class Linear(NamedTuple):
     beta_weight: float = 1.0
 
     def __call__(self, z: NDArray[Any]) -> Floats:
-        """Each row of logits times the matrix, plus the shifts, minus the beta costs.
+        """The logits of each row, mapped: times the matrix, plus the shifts, minus the beta costs.
 
-        Parts that are None are skipped.
+        Rows are centred first if the map is `centred`. A matrix with one dimension holds the
+        factors of the classes. The cost of class k is `beta_weight` times log(1 + exp(−h)), with h
+        its log-odds by beta calibration against all other classes. Parts that are None are skipped.
         """
         z = z.astype(np.float64, copy=False)
         total = z - z.mean(axis=1, keepdims=True) if self.centred else z
@@ -359,7 +364,10 @@ class Linear(NamedTuple):
         return np.asarray(total)
 
     def plain(self, n: int) -> tuple[Floats, Floats]:
-        """The whole matrix for n classes, which includes the centring, and the shift."""
+        """The map as a full matrix for `n` classes, and the shifts.
+
+        Centring the logits is part of the matrix; the `beta` costs are not.
+        """
         matrix = np.eye(n) if self.matrix is None else self.matrix
         if matrix.ndim == 1:
             matrix = np.diag(matrix)
@@ -383,7 +391,11 @@ def log_scores(z: Floats) -> Floats:
 
 
 def weighted_linear(terms: Iterable[tuple[float, Linear]], n: int) -> Linear:
-    """The weighted sum of logits of n classes, of which one at most has `beta`."""
+    """The weighted sum of linear maps of the logits of `n` classes, as one linear map.
+
+    `terms` are pairs of weight and map; those with a negligible weight are dropped. At most one may
+    have the costs of beta calibration (`beta`), which are kept beside the sums with their weight.
+    """
     matrix = np.zeros((n, n))
     shift = np.zeros(n)
     beta = None
@@ -454,7 +466,10 @@ class PerClass(NamedTuple):
 
 
 def domain(formula: Map) -> tuple[float, float]:
-    """The least and the largest score that a formula takes."""
+    """The least and the largest score that a formula takes.
+
+    They are 0 and 1, or for logits the largest that the formula allows and its negative.
+    """
     part: Any = formula.parts[0] if isinstance(formula, Mixture) else formula
     if isinstance(part, PerClass):
         part = part.columns[0]

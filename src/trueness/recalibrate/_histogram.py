@@ -410,9 +410,9 @@ class Cuts(NamedTuple):
 
 
 def boundary_ranks(n: int, n_bins: int) -> Ints:
-    """0, ⌈Δ⌉, ⌈2Δ⌉, …, n + 1 with Δ = (n + 1) / B.
+    """The ranks of n points at which bins begin and end: 0, ⌈Δ⌉, ⌈2Δ⌉, …, n + 1, Δ = (n + 1) / B.
 
-    Computed with integers: the rounding of floats could raise a ceiling by one.
+    B is `n_bins`. Computed with integers: the rounding of floats could raise a ceiling by one.
     """
     # Products of large weights do not fit into int64.
     kind = np.int64 if (n + 1) * n_bins < 1 << 62 else object
@@ -420,10 +420,13 @@ def boundary_ranks(n: int, n_bins: int) -> Ints:
 
 
 def rank_cuts(cells: Cells, n_bins: int, rng: np.random.Generator | None = None) -> Cuts:
-    """Cut at order statistics, whose own labels count in no bin.
+    """Cut points at ranks of their scores; the points at the cuts count in no bin.
 
-    `rng` puts points of equal score in random order. Without it, each has the mean label of its
-    cell, which is the average over random orders and does not depend on the order of the rows.
+    A cell holds the points of one score. The ranks are those of :func:`boundary_ranks`. The result
+    has the edges, for each bin the number of points and of events inside it, and the label of each
+    boundary point. `rng` puts points of equal score in random order. Without it, each has the mean
+    label of its cell, which is the average over random orders and does not depend on the order of
+    the rows.
     """
     through = np.cumsum(cells.weight)
     n = int(through[-1])
@@ -448,7 +451,12 @@ def rank_cuts(cells: Cells, n_bins: int, rng: np.random.Generator | None = None)
 def _in_random_order(
     cells: Cells, cell: Ints, ahead: Ints, rng: np.random.Generator
 ) -> tuple[Floats, Floats, Floats]:
-    """Events before each boundary point in its cell, its label, and its random number."""
+    """The order of points of equal score around each boundary, drawn at random.
+
+    `cell` is the cell in which each boundary point lies, and `ahead` how many points of this cell
+    come before it. The result has, for each boundary: the events among these, the label of the
+    boundary point (0 or 1), and its random number from 0 to 1, which breaks ties in future.
+    """
     within, label, ties = np.zeros((3, cell.size))
     # Cells are visited in ascending order of score, so the draws do not depend on the order or
     # repetition of rows.
@@ -465,9 +473,11 @@ def _in_random_order(
 
 
 def split_cuts(cells: Cells, n_bins: int, n_cut: int, rng: np.random.Generator) -> Cuts:
-    """Cut at order statistics of `n_cut` points drawn at random.
+    """Cut at ranks of the scores of `n_cut` points drawn at random, and count the others.
 
-    Average the labels of the others.
+    A cell holds the points of one score, with whole weights as numbers of points. The result has
+    the edges, for each bin the number of the other points and of their events, and the label of
+    each boundary point.
     """
     n = int(cells.weight.sum())
     # Points in ascending order of (score, label), so that the draw does not depend on the order of
@@ -514,9 +524,12 @@ def _refuse_ties(fitted: HistogramBinning, n_bins: int) -> None:
 
 
 def _largest_error(counts: Floats, rates: Floats, values: Floats, bound: str, d: float) -> float:
-    """The largest distance between a prediction and a possible rate of its bin.
+    """The largest distance, over bins, between a prediction and a possible event rate of its bin.
 
-    Each bin fails with probability d.
+    Possible are the rates within the limits of the `bound`, which fails in each bin with a
+    probability of at most `d`. `counts` and `rates` are labels and event rates of the bins,
+    `values` their predictions. A bin without labels (with Bernstein's bound, with one) may have any
+    rate.
     """
     low = np.zeros(counts.size)
     high = np.ones(counts.size)
