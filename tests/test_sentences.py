@@ -340,6 +340,7 @@ def test_a_page_of_intervals_says_nothing_that_needs_scores_that_differ():
     for words in (
         "AUC",
         "Slope",
+        "Intercept",
         "Cox",
         "Prevalence",
         "MCE",
@@ -351,6 +352,8 @@ def test_a_page_of_intervals_says_nothing_that_needs_scores_that_differ():
         assert f"{words} " not in text, words
         assert f">{words}<" not in text, words
     assert "Observed/expected" in text
+    assert "Calibration in the large" in text
+    assert "no finite estimate" not in text
 
 
 def test_of_several_labels_limits_have_the_level_that_is_named():

@@ -16,6 +16,7 @@ from trueness._assess.makers import asked_question, draw_together
 from trueness._assess.notes import Notes, collect_warnings
 from trueness._assess.page_subject import Options
 from trueness._assess.rows import ModelRows
+from trueness._assess.statement import has_one_statement
 from trueness._tally.cells import pool_cells
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError, quietly
@@ -107,6 +108,8 @@ def _values(a: Asked, data: Evidence, absent: list[str], *, counted: bool) -> di
     for key in _FIELDS:
         if key == "tce" and not counted:
             continue
+        if key == "slope" and _states_one_share(data):
+            continue
         measure = MEASURES[key]
         evidence = data
         if data.classwise is not None and key in _PROPER:
@@ -120,6 +123,13 @@ def _values(a: Asked, data: Evidence, absent: list[str], *, counted: bool) -> di
             absent.append("the parts of the Brier score" if measure.part else name)
     absent[:] = dict.fromkeys(absent)
     return values
+
+
+def _states_one_share(data: Evidence) -> bool:
+    """Whether all rows have one stated probability, as intervals have: no slope is asked of it."""
+    if data.tally is None or not has_one_statement(data):
+        return False
+    return data.tally.parts[0].size == 1
 
 
 def _section(*words: str) -> list[str]:

@@ -35,7 +35,16 @@ _FIRST = ("ece_interval", "test", "ece", "ece_classwise")
 
 
 _TELLING_ROWS_APART = frozenset(
-    {"rate", "mean_score", "mce", "slope", "intercept", "auc", "discrimination", "scaled_brier"}
+    {
+        "rate",
+        "mean_score",
+        "mce",
+        "slope",
+        "free_intercept",
+        "auc",
+        "discrimination",
+        "scaled_brier",
+    }
     | {"ici", "e50", "e90", "emax", "cox"}
 )
 """Measures that say nothing where all rows have the same stated probability."""
