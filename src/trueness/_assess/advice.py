@@ -49,7 +49,14 @@ def advice(a: Asked) -> Advice:
 
 
 def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
-    """The next step, where verdict and segments may be those of several labels judged together."""
+    """The next step: what to do with the scores, with a reason.
+
+    `a` answers questions about the rows. `verdict` and `segments` may be those of several labels
+    judged together. The first case that applies decides: a verdict on intervals or quantiles, a
+    doubt about the labels or scores, labels that agree too well, no evidence of an error, too few
+    clusters, sums that allow no test, several problems, too few rows, and a segment with an error
+    of its own. Otherwise the advice rests on the calibrators that were tried on held-out rows.
+    """
     stated = advice_on_statement(verdict)
     if stated is not None:
         return stated
@@ -166,7 +173,11 @@ def _clear_map(fixes: Remedies | None) -> Remedy | None:
 
 
 def _optional_map(a: Asked, name: str, fixes: Remedies | None) -> Advice:
-    """A map for the rows of a segment that is off, where no gain is shown."""
+    """The advice that a map for the rows of one segment is optional: no gain of it is shown.
+
+    `name` is that of the segment; `fixes` are the maps that were tried on its rows, or None. If the
+    best of them gained on average, it is named with its gain; otherwise the automatic map is.
+    """
     kind: AdviceKind = "recalibrate-segment"
     phrase = f"Recalibration of {name} is optional"
     reason = "The segment is off by itself, but these rows do not show that a map for it helps"
@@ -184,7 +195,11 @@ def _optional_map(a: Asked, name: str, fixes: Remedies | None) -> Advice:
 
 
 def _about_a_doubt(a: Asked, verdict: Verdict) -> Advice:
-    """What to check before anything else."""
+    """What to check first, where the verdict doubts that scores and labels belong together.
+
+    There are three doubts: all scores are equal; none is below 50 %, as confidences are; higher
+    scores go with fewer events.
+    """
     if verdict.doubt == "constant":
         score = percent(verdict.mean_score)
         reason = f"Every row has the score {score}: right on average, and no use for ranking."
@@ -285,9 +300,11 @@ def _with_remedies(
     clear: bool,
     one_error: bool,
 ) -> Advice:
-    """A map for all rows, or none.
+    """A map for all rows, or none, given the `best` of the calibrators that were tried.
 
-    Without `one_error` a segment is off by itself, so that one factor is not the cause.
+    `clear` says that its gain on held-out rows is clear. Without `one_error` a segment is off by
+    itself, so that a shift of the prior is not taken for the cause. Scores of exactly 0 or 1 that
+    are wrong come first, unless the map is shown to gain.
     """
     tally = a.view("confidence").tally
     certain = None if tally is None else inside_cells(tally.parts[0])

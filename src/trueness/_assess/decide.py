@@ -154,7 +154,11 @@ def decide(
 
 
 def _mended(a: Asked, fp: float, fn: float) -> Mended:
-    """What the map of the report saves; unknown where the rows cannot be split."""
+    """What the automatic map would save on held-out rows, at these costs.
+
+    `fp` and `fn` are the costs of a false positive and a false negative. Savings are unknown if the
+    rows cannot be split, or all labels are equal.
+    """
     from trueness.recalibrate import AutoCalibration  # loads scikit-learn
 
     evidence = a.view("confidence")

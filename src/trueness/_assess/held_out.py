@@ -65,7 +65,12 @@ def held_out(a: Asked, calibrator: Any) -> list[Evidence]:
 
 
 def cross_fitted(a: Asked, calibrator: Any) -> Asked:
-    """What is asked about the held-out scores of the first deal; rows keep their order."""
+    """Questions about the same rows with the held-out scores of a calibrator.
+
+    Each row's score is by a map fitted without its fold. Only the rows of the first deal of the
+    folds are kept, in their order; columns of segments go with them. InputError if the rows are too
+    few, are several problems, or have too few clusters.
+    """
     if not is_splittable(a.view("confidence")):
         demand = f"needs at least {LEAST_ROWS} rows of one problem, in at least {FOLDS} clusters"
         raise InputError("", f"A held-out fit {demand}", "these rows do not allow it")
@@ -95,7 +100,10 @@ def cross_fitted(a: Asked, calibrator: Any) -> Asked:
 
 
 def fitted(calibrator: Any, learn: Evidence) -> Any:
-    """A copy of the calibrator, fitted to some rows."""
+    """A copy of the calibrator, fitted to the rows of `learn`.
+
+    Clusters are passed to the automatic map alone, which splits the rows once more.
+    """
     from sklearn.base import clone
 
     # The automatic map splits the rows once more, by clusters too.
@@ -200,7 +208,10 @@ def _order_of_content(rows: Sample, cluster: Ints | None = None) -> tuple[Ints, 
 
 
 def _score_of_content(scores: Floats) -> Floats:
-    """One number a row: of a matrix a projection, summed in the same order for every row."""
+    """One number per row, by which rows can be ordered whatever the order they came in.
+
+    It is the score, or for a matrix a projection of the scores onto a fixed random direction.
+    """
     if scores.ndim == 1:
         return scores
     direction = np.random.default_rng(0).standard_normal(scores.shape[1])

@@ -45,7 +45,13 @@ def judge(
     segments: Segments | None,
     classes: Sequence[ClassRow] | None,
 ) -> Verdict:
-    """Decide from the answers to the other questions."""
+    """The verdict, from the answers to the other questions.
+
+    `test` is the test of calibration, `interval` that of the calibration error; both are None where
+    they were not possible. `estimates` maps measures to estimates with limits. `power` is that of
+    the test, `prior_shift` a change of the base rate, or None. `segments` and `classes` add flags
+    of what is off in a part of the rows; `all_rows` is the verdict without these flags.
+    """
     score, rate, _ = evidence.means
     verdict = Verdict(
         code="undetermined",
@@ -97,7 +103,11 @@ def is_rejected(test: Significance | None, interval: Interval | None, level: flo
 def joint_verdict(
     evidence: Evidence, verdicts: Mapping[str, Verdict], test: Significance | None, *, level: float
 ) -> Verdict:
-    """Whether all labels, or classes, are calibrated; each was judged by Holm's method."""
+    """The verdict on all labels, or classes, together; each was judged by Holm's method.
+
+    `verdicts` are those of single labels by name, `test` is the joint test. Rate and mean score are
+    means over labels. Interval and estimates are None.
+    """
     flags = _flagged_labels(verdicts, test)
     code = _joint_code([verdict.code for verdict in verdicts.values()])
     scores = np.array([verdict.mean_score for verdict in verdicts.values()])

@@ -60,9 +60,11 @@ class _Batch(NamedTuple):
 def sums_of_batches(
     frame: Any, question: Question, schema: Any, rule: Rule
 ) -> dict[Group, Any] | None:
-    """The sums of each group; None if batches cannot serve or a value is bad.
+    """The sums of each group, from rows that are read in batches.
 
-    The group-by then finds the fault.
+    None if batches cannot serve, or if a value is bad: then the rows are summed by the engine's
+    group-by, which names the fault. `rule` is the rule of bins, and `schema` has the types of the
+    columns.
     """
     if not _can_serve(frame, question, schema, rule):
         return None
@@ -119,9 +121,10 @@ def _can_be_key(dtype: str) -> bool:
 
 
 def _select(frame: Any, question: Question, schema: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The columns y, x0, x1, …, w, by0, … as the passes read them.
+    """The columns that are summed, under the names y, x0, x1, …, w, by0, …
 
-    And the labels in order of their codes.
+    These are the label, the scores, the weight, and the groups with the cluster last. Labels that
+    need it are replaced by codes. The second result is the labels in the order of their codes.
     """
     label = str(schema[question.label])
     order: tuple[Any, ...] = (0, 1)
@@ -208,7 +211,11 @@ def _batches(selected: Any, rule: Rule) -> Iterator[Any]:
 
 
 def _complete(batch: Any, question: Question, keys: RowKeys) -> _Batch:
-    """The rows without missing values, which are nan in arrays of numbers."""
+    """The rows of a batch as arrays, with the place of each row among groups and clusters.
+
+    With `missing="drop"`, rows with a missing value (nan in arrays of numbers) are left out and
+    counted. A row without a cluster is left to the group-by.
+    """
     scores = [f"x{i}" for i in range(len(question.scores))]
     names = ["y", *scores]
     if question.weight is not None:

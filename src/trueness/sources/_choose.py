@@ -30,7 +30,12 @@ class Scores(NamedTuple):
 
 
 def choose(table: Table, request: Request) -> Chosen:
-    """Find the named columns; guess labels and scores only if exactly one name fits."""
+    """Find the named columns of a table; guess labels and scores only if exactly one name fits.
+
+    The result has the data, and a note for each guess. Several labels make one binary problem each.
+    Intervals, quantiles and risks are chosen by columns of their own. InputError if a column is not
+    there, or is named for two purposes.
+    """
     names = Names((*table.names, *table.nested), table.name)
     if request.multilabel:
         models = _label_models(names, request)
@@ -114,7 +119,11 @@ def _with_own_labels(models: tuple[Model, ...], request: Request) -> tuple[Model
 
 
 def _of_statements(table: Table, names: Names, request: Request, stated: Statements) -> DataSet:
-    """The columns of intervals, quantiles or risks."""
+    """The data set of intervals, quantiles or risks, whose columns are `stated`.
+
+    Grades, a judge, and columns of a long table (model and question) do not apply, and are removed
+    from the request.
+    """
     by = tuple(dict.fromkeys(request.by))
     names.check("--cluster", request.cluster)
     names.check("--by", *by)
@@ -132,9 +141,10 @@ def _of_statements(table: Table, names: Names, request: Request, stated: Stateme
 
 
 def _label_models(names: Names, request: Request) -> tuple[Model, ...]:
-    """A binary problem for each label.
+    """A binary problem for each label, with one column of scores each.
 
-    Columns that match two patterns are paired by what their stars match.
+    If both patterns have a star, columns are paired by what it matches: y_cat with p_cat. Otherwise
+    they are paired in order, which is an error if names show that the orders differ.
     """
     if request.label is None or len(request.matrices) != 1 or request.probs:
         demand = (
@@ -178,7 +188,12 @@ def _stems(names: Sequence[str]) -> list[str]:
 
 
 def choose_scores(names: Names, request: Request, taken: Mapping[str, str]) -> Scores:
-    """The models; a score column must not be `taken` for something else."""
+    """The models that the request names, each with its columns of scores.
+
+    Without names, a column is guessed. `taken` maps columns that serve otherwise to what they are.
+    Such a column cannot be named as a score, and patterns of columns skip it. InputError if two
+    models have the same name.
+    """
     probs = request.probs
     guesses: tuple[str, ...] = ()
     if not probs and not request.matrices:

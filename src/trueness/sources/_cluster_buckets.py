@@ -39,7 +39,12 @@ def _unused_name(names: Mapping[str, Any]) -> str:
 
 
 def _with_column(frame: Any, name: str, new: str, hashed: Hashed, buckets: int) -> Any:
-    """The native frame with the new column, which the engine itself computes where it has MD5."""
+    """The native frame with a column `new`: the bucket of each cluster's name.
+
+    Engines that have MD5 compute it themselves; for others `hashed` does, in Python. `name` is the
+    column of clusters and `buckets` their number of buckets. InputError for an engine that can do
+    neither.
+    """
     native = frame.to_native()
     engine = frame.implementation
     if isinstance(frame, nw.DataFrame):
@@ -102,7 +107,10 @@ def _sql(text: str, buckets: int) -> str:
 
 
 def largest_clusters(frame: Any, question: Question, schema: Any) -> dict[Group, int]:
-    """The size of the largest cluster of each group."""
+    """The size of the largest cluster of each group: its rows, or the sum of their weights.
+
+    Without groups there is one entry, with the empty tuple as its key.
+    """
     names = plain_names(frame)
     plain = select_plainly(frame, question, schema, opaque=False)
     by = [f"by{i}" for i in range(len(question.by))]
@@ -133,7 +141,13 @@ def _whole_size(value: Any) -> int:
 def fold_buckets(
     sums: dict[Group, Any], largest: dict[Group, int], question: Question
 ) -> dict[Group, Any]:
-    """The sums of each group, of all its buckets."""
+    """The sums of each group, made from those of its buckets.
+
+    A bucket holds the rows of many clusters, chosen by a hash of the cluster's name. The keys of
+    `sums` are those of the group with the bucket last; `largest` has the size of the largest
+    cluster of each group. Rows without a cluster are an error or are dropped with a warning, as the
+    question says.
+    """
     _report_unnamed(sums, question)
     groups: dict[Group, dict[int, Any]] = {}
     for key, of_bucket in sums.items():

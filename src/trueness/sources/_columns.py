@@ -57,7 +57,7 @@ def seen_values(column: NDArray[Any]) -> set[Any]:
 
 
 def sort_values(values: Iterable[Any]) -> list[Any]:
-    """By value, also where numbers are stored as text."""
+    """The values in ascending order: as numbers if all are, even if stored as text, else as text."""
     values = list(values)
     try:
         # The inner sort decides between equal floats.
@@ -85,7 +85,10 @@ def as_fractions(scores: NDArray[Any], percent: bool) -> NDArray[Any]:
 
 
 def as_label(labels: NDArray[Any], text: str) -> Any:
-    """A label that was typed, in the type of the labels."""
+    """A label that was typed, as a value of the same type as the labels.
+
+    `text` is what was typed. It is returned unchanged if it does not fit their type.
+    """
     import numpy as np
 
     kind = labels.dtype.kind
