@@ -121,7 +121,7 @@ def _can_be_key(dtype: str) -> bool:
 
 
 def _select(frame: Any, question: Question, schema: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The columns that are summed, under the names y, x0, x1, …, w, by0, …
+    """The columns that are summed: y, x0, x1, …, w, by0, … are their names.
 
     These are the label, the scores, the weight, and the groups with the cluster last. Labels that
     need it are replaced by codes. The second result is the labels in the order of their codes.

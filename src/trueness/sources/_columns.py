@@ -57,7 +57,10 @@ def seen_values(column: NDArray[Any]) -> set[Any]:
 
 
 def sort_values(values: Iterable[Any]) -> list[Any]:
-    """The values in ascending order: as numbers if all are, even if stored as text, else as text."""
+    """The values in ascending order: as numbers if all are, even if stored as text.
+
+    Otherwise they are in the order of their texts.
+    """
     values = list(values)
     try:
         # The inner sort decides between equal floats.
