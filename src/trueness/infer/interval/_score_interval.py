@@ -200,8 +200,10 @@ def _partitions(cells: Cells, n: float) -> _Partitions:
 def default_score_set(cells: Cells, alpha: float, seed: int, draws: int | None = None) -> ScoreSet:
     """The score set in the default cells, at level 1 − alpha, for independent rows.
 
-    It includes zero if the omnibus test, with `draws` sets of labels, does not reject calibration.
-    Where calibration is out of the question nothing is drawn.
+    It is a confidence set for the squared error, from the `cells`, the sums per distinct score. It
+    includes zero if the omnibus test does not reject calibration at `alpha`, with `draws` sets of
+    labels drawn from the scores; None means as many as the level requires. If the estimate is out
+    of reach of such labels, nothing is drawn and zero is excluded.
     """
     parts = DefaultParts.of_cells(cells)
     if parts.rejected:
@@ -231,9 +233,11 @@ class DefaultParts(NamedTuple):
 
     @classmethod
     def of_cells(cls, cells: Cells) -> "DefaultParts":
-        """The parts for independent rows, from their cells.
+        """The parts for independent rows, from their cells, the sums per distinct score.
 
-        `rejected` is set if the estimate is out of reach of calibrated scores.
+        There are two estimates: in coarse cells for the lower end, in fine ones for the upper.
+        `rejected` is set if labels drawn from the scores practically never give half the coarse
+        estimate: calibration then needs no test.
         """
         n = int(cells.totals.weight)
         rules = _partitions(cells, n)
@@ -252,7 +256,12 @@ class DefaultParts(NamedTuple):
 
     @classmethod
     def of_clusters(cls, rows: ClusteredRows) -> "tuple[DefaultParts, BinnedResiduals]":
-        """The parts for rows in clusters or with importance weights, and their coarse residuals."""
+        """The parts for rows in clusters or with importance weights, and their coarse residuals.
+
+        There are two estimates: in coarse cells for the lower end, in fine ones for the upper;
+        pairs of rows of one cluster are left out of both. `rejected` is not set: calibration is
+        always tested.
+        """
         cells = rows.cells
         rules = _partitions(cells, rows.n)
         coarse = residuals_in(rows, rules.coarse)
@@ -284,10 +293,13 @@ class DefaultParts(NamedTuple):
         return part.ends(2 * alpha)[0]
 
     def at(self, alpha: float, *, zero: bool = False) -> ScoreSet:
-        """The set at level 1 − alpha; `zero` says whether it includes zero.
+        """The confidence set for the squared error at level 1 − alpha.
 
-        The upper end is that in fine cells if any of them holds a pair of rows. With few rows of
-        one label both ends are exact.
+        `zero` says whether calibration is not rejected: the set then begins at zero and includes
+        it. The lower end is that in coarse cells; the upper end is that in fine cells if any of
+        them holds a pair of rows, otherwise that in coarse ones. With few rows of one label both
+        ends are exact binomial limits, and the note of the result says so. The estimate is that in
+        coarse cells.
         """
         cells = self.cells
         coarse = self.coarse
@@ -316,7 +328,9 @@ class DefaultParts(NamedTuple):
 def upper_limit(parts: DefaultParts) -> Callable[[float], float]:
     """The one-sided upper limit for the squared error, as a function of its error rate.
 
-    It is the end of a set of twice that rate.
+    The limit of error rate alpha is the upper end of a two-sided set at level 1 − 2 alpha, in fine
+    cells if any of them holds a pair of rows. It is at least the estimate in coarse cells. With few
+    rows of one label it is the exact limit.
     """
     fine = parts.fine if parts.fine.paired else parts.coarse
     if parts.at(0.1).note:  # the limits are exact
@@ -327,7 +341,9 @@ def upper_limit(parts: DefaultParts) -> Callable[[float], float]:
 def _independent_part(cells: Cells, rule: BinRule) -> tuple[_Part, BinnedScores]:
     """The estimate and its variance in the bins of a rule, for independent rows; and the bins.
 
-    Squared gaps are used if every bin is one score, with five rows each on average.
+    `cells` are the sums per distinct score. If every bin is one score, with five rows each on
+    average, the part also has the squared gaps of rate and score, from which the upper end is then
+    computed.
     """
     scores = of_cells(cells, rule, None)
     hits = scores.hits[:, 0]
@@ -357,8 +373,10 @@ def default_clustered_set(
 ) -> ScoreSet:
     """The score set in the default cells for rows in clusters or with importance weights.
 
-    It is at level 1 − alpha, and includes zero if a test with `draws` sets of labels or signs does
-    not reject calibration.
+    It is a confidence set for the squared error at level 1 − alpha. It includes zero if a test does
+    not reject calibration at `alpha`. That is the omnibus test of clusters or, with importance
+    weights, the test by sums over pairs. Both use `draws` sets of labels and of random signs; None
+    means as many as the level requires.
     """
     parts, coarse = DefaultParts.of_clusters(rows)
     draws = draws or required_draws(alpha)
@@ -425,8 +443,10 @@ def _with_exact(
 def given_score_set(scores: BinnedScores, sums: PairSums, alpha: float, seed: int) -> ScoreSet:
     """The score set in given bins, at level 1 − alpha, for independent rows.
 
-    `sums` are those over pairs of the same rows. The set includes zero if the exact test does not
-    reject calibration. Several scores per row have no exact limits.
+    It is a confidence set for the squared error. `scores` are one or several scores of each row in
+    bins, and `sums` those over pairs of the same rows. The set includes zero if the exact test does
+    not reject calibration at `alpha`; `seed` decides the labels it draws. If few rows have one
+    label, a single score per row has exact binomial limits; several scores per row have none.
     """
     variance, implied = null_moments(scores.z, scores.count, scores.first, sums.s)
     ends = _part(sums, variance, implied).ends(alpha)
@@ -451,7 +471,9 @@ def given_clustered_set(
 ) -> ScoreSet:
     """The score set in the bins of a rule, at level 1 − alpha, for rows in clusters.
 
-    It includes zero if the test by random signs and redrawn labels does not reject calibration.
+    It is a confidence set for the squared error, estimated from pairs of rows of different
+    clusters. It includes zero if the test by random signs and redrawn labels, `draws` of each, does
+    not reject calibration at `alpha`; None means as many draws as the level requires.
     """
     residuals = residuals_in(rows, rule)
     statistic = pair_statistic(residuals, rows.p)
@@ -463,7 +485,9 @@ def given_clustered_set(
 def _clustered_part(rows: ClusteredRows, residuals: BinnedResiduals) -> _Part:
     """The estimate and its variance for rows in clusters, from their residuals in bins.
 
-    The variance for calibrated scores is the larger of that over signs and that over labels.
+    The variance for calibrated scores is the larger of two: that over random signs of the clusters,
+    which allows for any dependence within them, and that over independent labels drawn from the
+    scores.
     """
     null = max(sign_variance(residuals), label_variance(residuals, rows.p))
     noise, unevenness = _noise(rows, residuals)

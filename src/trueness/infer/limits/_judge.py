@@ -260,8 +260,10 @@ def _estimate(name: str, value: float, limits: Limits, n: int, level: float) -> 
 def _rate(name: str, right: Bools, among: Bools, rows: _Rows, level: float) -> Estimate:
     """The share of rows that are `right` among those that are `among`, with mid-P limits.
 
-    With clusters the limits are those of fewer rows. Without a row among them, the share is nan and
-    the limits are 0 and 1.
+    Both are one boolean per row; sensitivity, for instance, is the share of rows that the judge
+    calls events among those that people do. `name` is that of the rate. With clusters the limits
+    are those of an effective number of rows. Without a row among them, the share is nan and the
+    limits are 0 and 1.
     """
     n = int(among.sum())
     if n == 0:
@@ -278,8 +280,13 @@ def _rate(name: str, right: Bools, among: Bools, rows: _Rows, level: float) -> E
 def _kappa(rows: _Rows, level: float) -> Estimate:
     """Cohen's kappa of rows with a human label, with limits.
 
-    Limits are quantiles of kappa under the posterior of the two-by-two table, with the same draws
-    for every table. If humans and judge never disagree, the upper limit is 1.
+    Kappa is the agreement of people and judge beyond that by chance, as a share of the largest
+    possible. Limits are quantiles of kappa under the Dirichlet posterior of the shares of the
+    two-by-two table, with the same draws for every table, and another prior for the upper limit
+    than for the lower one. For clusters the counts are first reduced to effective numbers.
+
+    If humans and judge never disagree, the upper limit is 1. The value always lies within the
+    limits. It is nan if both label all rows alike.
     """
     y = rows.human
     j = rows.judge
@@ -342,11 +349,13 @@ def _kappa_influence(y: Floats, j: Floats) -> Floats:
 
 
 def _bias(rows: _Rows, margin: float | None, level: float) -> tuple[Estimate, float | None]:
-    """The judge's rate of events less that of people, and the p-value of "it is too large".
+    """The judge's rate of events less that of people, and the p-value for a small difference.
 
-    The rows all have a human label. The p-value is that of two one-sided tests that the difference
-    is the margin or more, in either direction; None without a margin. With two clusters or more,
-    limits and p-value are at least those of clusters.
+    The rows all have a human label. The p-value is that of two one-sided tests of the hypothesis
+    that the difference is `margin` or more, in either direction: a small one shows that it is
+    smaller. It is None without a margin. Limits and p-value are by score methods for paired rates.
+    With two clusters or more, each is also computed from the sums of clusters by Student's t, and
+    the more cautious one is used.
     """
     signs = rows.judge - rows.human
     n = signs.size
@@ -452,8 +461,10 @@ def _with_segments(
 ) -> Judge:
     """The record with that of each segment, and how far its bias lies from that of the other rows.
 
-    Limits of all segments hold together (Bonferroni). A segment without a human label is left out;
-    one without other rows has no difference.
+    `whole` is the record of all rows and `columns` are the columns that define segments. Bias is
+    the judge's rate of events less that of people. Limits of all segments hold together at `level`,
+    by Bonferroni's inequality over all segments of all columns. A segment without a human label is
+    left out; one whose other rows have none has no difference.
     """
     total = sum(len(segmented.values) for segmented in columns)
     segment_level = 1 - (1 - level) / total
@@ -476,7 +487,9 @@ def _with_segments(
 def _difference(segment: Estimate, rest: Estimate) -> Estimate:
     """The bias of a segment less that of the other rows, with limits.
 
-    The limits of a difference of two independent numbers come from those of each (MOVER).
+    Bias is the judge's rate of events less that of people. The limits come from those of both
+    numbers, which are independent (MOVER, the method of variance estimates recovery): the distance
+    of a limit from the difference is the root of the sum of the squared distances of theirs.
     """
     value = segment.value - rest.value
     below = math.hypot(segment.value - segment.low, rest.high - rest.value)

@@ -570,8 +570,10 @@ def _correction(rows: _Rows, verdict: Floats) -> Floats:
 def _selection(rows: _Rows, x: Floats) -> float:
     """P-value of "the rows with a human label, weighted, have the means of all rows".
 
-    The means are those of the columns of `x`, one row each. It is 1 if all rows have a label or no
-    column varies.
+    The means are those of the columns of `x`, which has one row for each row. Their differences are
+    compared with the covariance that they have if rows are labelled at random, as a squared
+    distance that is chi-squared. A small p-value shows that rows were not chosen at random. It is 1
+    if all rows have a label or no column varies.
     """
     centred = x - x.mean(axis=0)
     # The variance of a mean of some of the rows about that of all, in variances of a row.
@@ -747,7 +749,9 @@ class _BinLine(NamedTuple):
 def _bin_line(rows: _Rows, inside: Bools, level: float) -> tuple[_BinLine, tuple[float, float]]:
     """The numbers of one bin, whose rows are `inside`, and the two parts of its variance.
 
-    These are the part that falls with more human labels, and the rest. Without a human label the
+    The numbers are the range of scores, the rows, the human labels, the mean score, the event rate
+    corrected by human labels, its difference from the mean score, and its limits at `level`. The
+    parts are the one that falls with more human labels, and the rest. Without a human label the
     rate is nan, with limits 0 and 1, and both parts are 0.
     """
     p = rows.p[inside]

@@ -293,8 +293,13 @@ def margin(
 ) -> Margin:
     """The estimate of one of the criteria, and the p-value for keeping the margin `within`.
 
-    It takes labels at face value, even if they are too good to be true. `bins` are those of the
-    criterion 'ece', and `share` is that of the rows that the criterion 'band' needs.
+    `criterion` is 'l2' (typical error), 'oe' (observed/expected events), 'ece' (in `bins`) or
+    'band' (a `share` of the rows within the margin in the monotone band). The margin lies around 1
+    for 'oe' and above 0 for the others. The p-value is the smallest error rate of one-sided limits
+    that keep it; it is small if the scores are shown to be close enough to calibration.
+
+    Labels are taken at face value, even if they agree with the scores too well. There must be one
+    score per row.
     """
     evidence.require_one("the test of a matrix")
     if criterion == "band":
@@ -382,7 +387,10 @@ _LIMITS: Final[Mapping[str, Callable[[Evidence, BinsLike], _Limits]]] = {
 def _band(evidence: Evidence, within: float, share: float) -> Margin:
     """Whether the monotone band shows a share of the rows to be right within a margin.
 
-    The estimate is the share that the 95 % band shows. The p-value is 1 if no rising function fits.
+    The band contains the event rate at every score at once if that rate rises with the score. The
+    estimate is the share of rows for which the 95 % band lies within `within` of the score. The
+    p-value is the smallest error rate of a band that shows at least `share`. It is 1 if no rising
+    function fits, and the words say so.
     """
     runs = band_runs(evidence)
     band = runs.band(_LEVEL)
