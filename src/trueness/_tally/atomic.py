@@ -87,10 +87,10 @@ def place_exists(path: str | Path) -> bool:
 
 
 def _opened(url: str, mode: str) -> Any:
-    """A file at a URL, by fsspec.
+    """The file at a URL, opened by fsspec in this mode.
 
-    A file that is missing is a FileNotFoundError; an unknown scheme, or one whose library is
-    missing, is refused.
+    A missing file raises FileNotFoundError. A URL whose scheme is unknown, or needs a library that
+    is not installed, is refused.
     """
     try:
         import fsspec

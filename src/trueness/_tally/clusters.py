@@ -167,9 +167,10 @@ def rank_by_sum(code: Ints, values: NDArray[np.uint64]) -> Ints:
 
 
 def codes_by_content(top: Sample, cluster: Ints) -> Ints:
-    """Number clusters by their content, so that results for a seed do not depend on names.
+    """The clusters numbered by the content of their rows, one number per row.
 
-    Of weights the order counts, not the unit. Clusters of equal content may be swapped.
+    The numbers depend on scores, labels and the order of weights, but not on names, so that results
+    for a seed do not, either. Clusters of equal content may be swapped.
     """
     event: NDArray[np.uint64] = np.asarray(top.y).astype(np.uint64) << np.uint64(63)
     bits: NDArray[np.uint64] = (np.asarray(top.p, dtype=np.float64) + 0.0).view(np.uint64) ^ event

@@ -121,10 +121,8 @@ def _label_part(sample: Sample, k: int, make: Callable[[Sample], Part]) -> Part:
 def binary_of_two_columns(sample: Sample) -> Sample:
     """A matrix of two columns as the binary problem of its second column.
 
-    Any other sample unchanged.
-
-    Verdicts, reports, gates and intervals use it: the largest of two scores hides errors of
-    opposite sign.
+    Any other sample comes back unchanged. Verdicts, reports, gates and intervals use it: the larger
+    of two scores would hide errors of opposite sign.
     """
     if sample.p.ndim == 1 or sample.p.shape[1] != 2:
         return sample

@@ -123,7 +123,13 @@ class Rows(Evidence):
         whole: WholeNumbers = "guess",
         groups: int = GROUPS,
     ) -> tuple[SegmentColumn, ...]:
-        """The columns `by` of the rows that were kept; `y_true` is the input as it was passed."""
+        """The columns `by` of the rows that were kept, as segments.
+
+        `by` has a value for each row of `y_true`, the labels as they were passed; rows that were
+        dropped are left out. Combinations of up to `crossed` columns are further columns. `whole`
+        says what whole numbers are: names, numbers to be cut into up to `groups` groups, or a
+        guess.
+        """
         position = self.position
         kept = np.zeros(position.size + self.dropped, dtype=bool)
         kept[position] = True

@@ -203,10 +203,12 @@ class Mended(NamedTuple):
 def mended_costs(
     before: Evidence, after: Evidence | None, fp: float, fn: float, level: float
 ) -> Mended:
-    """The cost of the same rows with the scores of a map, and what the map saves.
+    """The mean cost with recalibrated scores, and what recalibration saves on the same rows.
 
-    `before` holds the rows with their own scores and `after` with those of the map; `fp` and `fn`
-    are the costs of a false positive and a false negative. Without a map all is nan.
+    `before` holds the rows with their own scores, `after` the same rows with the scores of a
+    recalibration map. `fp` and `fn` are the costs of a false positive and a false negative. `saved`
+    is the difference before − after with the limits of paired rows. If `after` is None, as the rows
+    were too few to fit a map, both values are nan, with a note.
     """
     definition = "Mean cost less that after recalibration, on held-out rows."
     if after is None:
@@ -257,10 +259,12 @@ def _losses(evidence: Evidence, fp: float, fn: float) -> Floats:
 def decision_of(
     evidence: Evidence, fp: float, fn: float, *, mended: Mended, level: float, seed: int
 ) -> Decision:
-    """The decision of evidence that holds rows: costs of each rule, with limits.
+    """The costs of several decision rules on the same rows, with limits.
 
-    `fp` and `fn` are the costs of a false positive and a false negative; `mended` holds the costs
-    after recalibration; the seed deals rows to folds.
+    The rules are to act on scores from fp/(fp + fn) on (the threshold for calibrated scores), from
+    the best threshold on, always, and never. `fp` and `fn` are the costs of a false positive and a
+    false negative; `mended` holds the costs after recalibration. The cost of the best threshold is
+    cross-fitted: `seed` deals the rows to folds.
     """
     cells = evidence.cells
     score = np.asarray(cells.score[cells.weight > 0], dtype=np.float64)
@@ -439,9 +443,12 @@ def decision_certificate(
 
 
 def certificate_of(evidence: Evidence, level: float, method: str = "normal") -> Estimate:
-    """κ of evidence that holds one score per row, with its upper limit; the lower one is 0.
+    """κ of evidence that holds one score per row, with an upper confidence limit at `level`.
 
-    `method` is 'normal' or 'bernstein'. Sums of bins are refused.
+    κ is the largest |mean of (label − score)| over the rows with scores in an interval, with 0 for
+    all other rows. No increasing map of the scores can lower costs by more than κ times the sum of
+    the costs of a false positive and a false negative. The lower limit is 0. `method` of the limit
+    is 'normal' or 'bernstein'. Sums of bins are refused.
     """
     if evidence.is_binned:
         raise InputError(
@@ -470,9 +477,10 @@ def certificate_of(evidence: Evidence, level: float, method: str = "normal") -> 
 
 
 def _residuals(evidence: Evidence) -> _Residuals:
-    """Sums of residuals by score: from cells if rows are independent and weights count them.
+    """Sums of residuals (label − score) by score.
 
-    Otherwise they come from the rows. Sums without rows whose weights are fractions are refused.
+    If rows are independent and weights count rows, they are computed from the sums at each distinct
+    score, otherwise from the rows. Sums without rows whose weights are fractions are refused.
     """
     if evidence.has_rows and not evidence.is_plain:
         return _residuals_of_rows(evidence)
@@ -499,7 +507,12 @@ def _residuals(evidence: Evidence) -> _Residuals:
 
 
 def _residuals_of_rows(evidence: Evidence) -> _Residuals:
-    """Sums of residuals by score, from rows in clusters, or with weights that do not count them."""
+    """Sums of residuals (label − score) by score, from rows in clusters or with sampling weights.
+
+    Clusters are allowed for in two ways. The variance of a sum of residuals is bounded by
+    multiplying each square by the size of its cluster. Numbers of events and rows are divided by
+    the size of the largest cluster.
+    """
     evidence.warn_about_rows()
     rows = evidence.expanded
     y = np.asarray(rows.sample.y, dtype=np.float64)
@@ -538,9 +551,12 @@ def _largest_run(values: Floats) -> float:
 def _upper(cells: _Residuals, sign: int, level: float, method: str) -> float:
     """The largest upper limit, over all intervals of scores, of the sum of residuals times `sign`.
 
-    The limit of one interval is Σ + z·√(V − Σ²/n), V the sum of squares, plus a term of the
-    empirical Bernstein inequality if that is the method; otherwise intervals with few events have
-    their exact limit if larger. With more than 3,000 scores it is a bound of the largest.
+    `sign` is 1 for scores that are too low, −1 for scores that are too high. The limit of one
+    interval is Σ + z√(V − Σ²/n), where Σ is the sum of residuals and V that of their squares, over
+    all rows. For the method 'bernstein' z and an added term are those of the empirical Bernstein
+    inequality (Maurer and Pontil). Otherwise z is the normal quantile, and intervals with few
+    events have their exact limit if it is larger. With more than 3,000 scores the result is an
+    upper bound of the largest limit.
     """
     sums = sign * cells.sum
     square = cells.square
@@ -571,11 +587,11 @@ def _upper(cells: _Residuals, sign: int, level: float, method: str) -> float:
 
 
 def _bound_on_limits(sums: Floats, square: Floats, z: float) -> float:
-    """An upper bound of Σ + z·√V over all intervals of scores, in linear time.
+    """An upper bound of Σ + z√V over all intervals of scores, in linear time.
 
-    Σ and V are sums of `sums` and `square` over an interval. √V ≤ λV + 1/(4λ), so each of 25 values
-    of λ gives a bound by the largest sum over neighbours; it is a convex function of λ, and the
-    smallest is found by bisection.
+    Σ and V are sums of `sums` and `square` over an interval. For any λ > 0, √V ≤ λV + 1/(4λ), so
+    that the largest sum over neighbours of `sums` + zλ `square`, plus z/(4λ), is a bound. It is a
+    convex function of λ, and the smallest of 25 values of λ is found by bisection.
     """
     rates = np.geomspace(0.5, 50, 25) / math.sqrt(float(square.sum()))
 
@@ -587,9 +603,12 @@ def _bound_on_limits(sums: Floats, square: Floats, z: float) -> float:
 
 
 def _largest_exact_limit(cells: _Residuals, sign: int, level: float) -> float:
-    """The largest upper limit of intervals with fewer than 50 events, by the limit of their rate.
+    """The largest upper limit over intervals of scores with fewer than 50 events; at least 0.
 
-    With a negative `sign` the events are the other label. It is 0 if there are no such intervals.
+    The limit of an interval is Clopper and Pearson's limit of the rate of its k events among all
+    rows, less its expected events as a share of all rows. With a negative `sign` the events are the
+    other label. With more than 3,000 scores that have events, only single scores without events are
+    tried.
     """
     rare = cells.events
     expected = cells.score

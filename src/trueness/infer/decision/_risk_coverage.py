@@ -182,9 +182,11 @@ def risk_coverage(
 
 
 def _of_models(models: Mapping[str, Evidence], level: float, is_confidence: bool) -> RiskCoverage:
-    """The curves of models that scored the same rows, by name, and the differences of their areas.
+    """The curves of models that scored the same rows, and the differences of their areas.
 
-    A difference has the limits of paired rows: value, lower and upper limit.
+    `models` has the rows of each by its name; `is_confidence` says whether scores are confidences.
+    A difference of the areas (first − second) has three numbers: value, lower and upper limit, from
+    paired rows at `level`.
     """
     curves = {name: _Curve.of(evidence, is_confidence) for name, evidence in models.items()}
     effects = {name: curve.of_rows(models[name], is_confidence) for name, curve in curves.items()}
@@ -221,10 +223,12 @@ def risk_of(evidence: Evidence, level: float, is_confidence: bool) -> RiskCovera
 def _risk_of_curve(
     curve: "_Curve", evidence: Evidence, level: float, is_confidence: bool
 ) -> RiskCoverage:
-    """The record of a curve, and its area with limits from the effects of rows on the area.
+    """The record of a curve of risk and coverage, and its area with limits.
 
-    `evidence` holds the rows of the curve. The upper limit allows for rows with errors that have
-    not been seen, the lower one for right rows that have not.
+    `evidence` holds the rows of `curve`. The limits rest on what each row adds to the area. The
+    upper limit is widened for wrong answers among the most confident rows that happen not to have
+    been seen, the lower one for right answers in the same way. With clusters, limits are those of
+    the sums of clusters.
     """
     value = curve.value
     # The weight of a most confident row in the area of right answers, if it is right.
@@ -278,10 +282,12 @@ class _Groups(NamedTuple):
 
     @classmethod
     def of(cls, evidence: Evidence, is_confidence: bool) -> "_Groups":
-        """The distinct confidences of the rows, with their numbers of rows and errors.
+        """The distinct confidences, from the highest down, with their numbers of rows and errors.
 
-        Unless scores are confidences, the answer of a binary row is its more probable label, so
-        that scores on both sides of one half may have the same confidence.
+        If `is_confidence`, or if the evidence is not binary, the score is the confidence, and an
+        error is a label of 0. Otherwise the answer is the more probable label (1 from a score of
+        one half on), the confidence is its probability, and scores on both sides of one half may
+        share one.
         """
         (cells,) = evidence.tally_in(what="A curve of risk and coverage").parts
         present = cells.weight > 0
@@ -384,11 +390,13 @@ def _with_judge(
     is_confidence: bool,
     options: dict[str, Any],
 ) -> RiskCoverage:
-    """The curve of human labels, moved by the judge's labels of all rows.
+    """The curve of risk and coverage by human labels of some rows and a judge's labels of all.
 
-    The options of rows must be left out but for `pos_label`. Sums and several models are refused,
-    and so are rows without a single human label. The limits of the area are those of humans alone,
-    shifted, and shorter by what the judge explains.
+    The area is that of human labels plus a slope times how far the judge's area over all rows
+    exceeds the judge's over the rows with a human label (prediction-powered inference). Its limits
+    are those of humans alone, shifted, and shorter by what the judge explains. `options`, those of
+    rows, must be left out except for `pos_label`. Refused are sums, several models, and rows
+    without a single human label.
     """
     if isinstance(y_true, Tally | Sketch) or isinstance(y_prob, Mapping):
         raise InputError("judge", "needs the rows of one model", f"got a {type(y_true).__name__}")
@@ -452,10 +460,13 @@ class _Moved(NamedTuple):
     def of(
         cls, human: Floats, judge: Floats, cluster: Ints | None, n_all: int, trust: float
     ) -> "_Moved":
-        """From the effects of labelled rows on the areas by human and by judge's labels.
+        """The slope by which the judge's area is added, and the factor of the length of the limits.
 
-        `n_all` is the number of all rows, with and without a human label; `trust`, from 0 to 1, is
-        the weight of the judge. If either effect is the same for all rows, the judge moves nothing.
+        `human` and `judge` are what each row with a human label adds to the area by human and by
+        judge's labels. `n_all` is the number of all rows, with and without a human label; `trust`,
+        from 0 to 1, is the weight of the judge. The slope is that of a regression of `human` on
+        `judge`, times `trust`, from the sums of clusters if there are any. If either is the same
+        for all rows, the slope is 0 and the factor 1.
         """
         human_sums = cluster_sums(human - human.mean(), cluster)
         judge_sums = cluster_sums(judge - judge.mean(), cluster)
@@ -481,9 +492,11 @@ class _JudgedRows(NamedTuple):
 
     @classmethod
     def of(cls, human: Floats, p: Floats, judge: Floats, is_confidence: bool) -> "_JudgedRows":
-        """From the labels of humans, nan where there is none, scores `p` and the judge's labels.
+        """The rows, the most confident first, with errors by humans and by the judge.
 
-        Unless scores are confidences, the answer of a row is its more probable label.
+        `human` has labels of humans, nan where there is none, `p` the scores, and `judge` the
+        judge's labels. If `is_confidence`, scores are confidences and a label of 0 is an error;
+        otherwise the answer of a row is its more probable label.
         """
         likely = np.ones(p.size, bool) if is_confidence else p >= 0.5
         confidence = np.where(likely, p, 1 - p)
@@ -495,7 +508,9 @@ class _JudgedRows(NamedTuple):
     def curve(self) -> tuple[Floats, Floats, Floats]:
         """Thresholds, and the coverage and risk at each.
 
-        At most 40 points, from the first with ten human labels or more at or above it.
+        The risk is the error rate by human labels, corrected by the judge's labels of all rows.
+        There are at most 40 points, from the first threshold on that has ten human labels at or
+        above it (or all, if they are fewer).
         """
         n = self.confidence.size
         is_last = np.append(self.confidence[1:] < self.confidence[:-1], True)

@@ -275,11 +275,11 @@ _TEST_LABELS = 2e8
 def classes_of(
     evidence: Evidence, *, bins: BinsLike = 10, level: float = 0.95, alpha: float, seed: int
 ) -> tuple[ClassRow, ...]:
-    """One row per class, the largest ECE first.
+    """One row per class, compared with all other classes together; the largest ECE comes first.
 
-    Each class is compared with the rest: its mean score and its share of the rows, their ratio with
-    limits, its ECE and its p-value. Flags have the joint level `alpha` (Holm). The `damage` of a
-    class is its share of the sum of all ECEs, 0 if all are 0.
+    Each has its share of the rows, mean score, their ratio with limits at `level`, ECE in `bins`,
+    and a p-value of calibration, None if no test is possible. Flags have the joint level `alpha` by
+    Holm's method. The `damage` of a class is its share of the sum of all ECEs, 0 if all are 0.
     """
     assert evidence.classwise is not None
     draws = _draws(evidence.classwise.parts, alpha)
@@ -326,10 +326,10 @@ def worst_class(classes: Iterable[ClassRow] | None) -> ClassRow | None:
 def _pvalue(problem: Evidence, draws: int | None, seed: int) -> float | None:
     """The p-value of calibration of one class; None if no test is possible.
 
-    With `draws`, and for rows in clusters always, it is that of the omnibus test by drawn labels.
-    Otherwise it is that of the Kolmogorov–Smirnov test, whose limiting distribution needs no draws.
-    For a rare class that test would draw labels too, and a p-value from draws is never small enough
-    for the correction for all classes: there the number of events is tested.
+    With a number of `draws`, and always for rows in clusters, it is that of the omnibus test by
+    redrawn labels. Without, it is that of the Kolmogorov–Smirnov test, whose limiting distribution
+    needs no draws. For a rare class that limit is inaccurate, and a p-value from draws is never
+    small enough for the correction for all classes: there the number of events is tested.
     """
     try:
         if draws is not None or problem.dependent:

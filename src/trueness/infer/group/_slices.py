@@ -194,8 +194,9 @@ def _exhaustive(rows: SegmentRows, plan: SlicePlan) -> Slices:
 def _searched(rows: SegmentRows, plan: SlicePlan) -> Slices:
     """Find slices in one half of the rows, and test these on the other half.
 
-    Clusters are not divided. All numbers of the result are of the second half; limits for all
-    slices are nan, because not all were tested.
+    Rows of one cluster stay together. `plan` has depth, least number of rows, level and seed. All
+    numbers of the result are of the second half. Upper limits for all slices are nan, because not
+    all were tested. Refused are rows without a slice of enough rows in each half.
     """
     unit = np.arange(rows.size) if rows.cluster is None else rows.cluster_by_content
     number = stream(plan.seed, "folds").permutation(int(unit.max()) + 1)
@@ -237,9 +238,9 @@ class _Tests(NamedTuple):
 def _tails(sums: SliceSums) -> Floats:
     """The two-sided p-value of each slice alone, from its sums.
 
-    It is that of the binomial distribution with the same mean and variance as the number of events.
-    With clusters, Student's t gives another, and the larger counts. Events that the scores rule
-    out have the p-value 0.
+    It is that of a binomial distribution with the same mean and variance as the number of events,
+    which is twice the smaller tail. With clusters, Student's t with clusters − 1 degrees of freedom
+    gives another, and the larger counts. Events that scores of 0 and 1 rule out give 0.
     """
     # In units of the weight of a label.
     scale = sums.squares / sums.weight
@@ -275,8 +276,10 @@ def _drawn_tests(
 ) -> _Tests:
     """P-values of all slices by redrawn labels and, with clusters, also by random signs of these.
 
-    The larger of the two counts. `members` says which rows belong to each slice, `sums` has the
-    sums of these rows. With `fewer`, fewer labels are drawn.
+    With clusters the larger of the two counts. `members` says which rows belong to each slice,
+    `sums` has the sums of these rows. With `fewer`, fewer labels are drawn. `slice_level` is the
+    level of each slice's limits at which those of all slices hold together. It is Šidák's or, where
+    signs were drawn and give a smaller one, that of the largest drawn statistic.
     """
     draws = plan.draws(fewer=fewer)
     adjusted = _by_labels(rows, members, draws, plan.seed)
@@ -299,8 +302,9 @@ def _drawn_tests(
 def _level_of_each(largest: Floats, level: float) -> float:
     """The level of normal limits of each slice for which all limits hold together at `level`.
 
-    `largest` is the largest absolute statistic of each draw. The limits reach as many standard
-    deviations as its quantile.
+    `largest` is the largest absolute statistic of each draw, in standard deviations. Its quantile
+    at `level` is the number of standard deviations that limits must reach, and the result is the
+    level of such limits for one slice.
     """
     rank = math.ceil(round((largest.size + 1) * level, 6))
     critical = np.sort(largest)[min(largest.size, rank) - 1]
@@ -378,9 +382,11 @@ def _by_labels(
 
 
 def _described(rows: SegmentRows, sums: SliceSums, tests: _Tests, plan: SlicePlan) -> Slices:
-    """The record of the worst slices, at most `plan.most` of them, by p-value and distance.
+    """The record of the worst slices: at most `plan.most`, by p-value, then by distance.
 
-    `sums` and `tests` are those of all slices; so are the limits of the worst gap and impact.
+    `sums` and `tests` are those of all slices tried. So are the limits of the worst gap, the
+    largest upper limit of |rate − mean score|, and of the worst impact, the same times the slice's
+    share of the weight.
     """
     alpha = Level(plan.level).alpha
     score = sums.expected / sums.weight
@@ -451,7 +457,8 @@ def _rule(rows: SegmentRows, conditions: list[Condition]) -> str:
 def _share_of_brier(rows: SegmentRows, slices: SliceSums) -> Floats:
     """The share of the Brier score of all rows that a correct mean score of each slice would save.
 
-    The square of a gap is too large by the variance of the gap, which is subtracted.
+    A slice of weight w with the gap g would save wg². The square of an estimated gap is too large
+    by its variance, which is subtracted; the result is at least 0. It is 0 if the Brier score is 0.
     """
     squares = rows.events * (1 - 2 * rows.score) + rows.weight * rows.score**2
     brier = float(squares.sum())
@@ -464,9 +471,10 @@ def _share_of_brier(rows: SegmentRows, slices: SliceSums) -> Floats:
 def _overall_tails(rows: SegmentRows, top: SliceSums, tried: int) -> Floats:
     """P-values of "the error of this slice is that of all rows", times the number of slices tried.
 
-    From sums, without drawn labels: the scores are moved by the shift and slope that fit all rows,
-    and what these explain of the residual of a slice is subtracted. All are nan if shift and slope
-    cannot be estimated.
+    They are normal tails from sums, without drawn labels. The scores are moved by the shift and
+    slope that fit all rows, and what these explain of the residual of a slice is subtracted. `top`
+    are the slices wanted, and `tried` is the number of all. All are nan if shift and slope cannot
+    be estimated.
     """
     fitted = rows.without_overall_error()
     if fitted is None:
@@ -480,10 +488,10 @@ def _overall_tails(rows: SegmentRows, top: SliceSums, tried: int) -> Floats:
 
 
 def _distinct(rows: SegmentRows, top: SliceSums, flagged: Bools) -> Bools:
-    """Which of the worst slices are findings of their own.
+    """Which of the worst slices are findings of their own, rather than part of an earlier one.
 
-    Down the list, a flagged slice is one if its rows that belong to no earlier finding are off by
-    at least three standard errors. A slice that is not flagged is none.
+    Slices overlap. Down the list, a flagged slice is one if its rows that belong to no earlier
+    finding are off by at least three standard errors. A slice that is not flagged is none.
     """
     covered = np.zeros(rows.size, dtype=bool)
     is_distinct = np.zeros(flagged.size, dtype=bool)

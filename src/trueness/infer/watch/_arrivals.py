@@ -110,11 +110,12 @@ class Arrivals:
     """Too small to say whether they were counted before: they are among the new ones."""
 
     def sort(self, batch: Batch, memory: Memory, *, is_late: bool, again: bool) -> None:
-        """Put a batch into one of the lists of this update.
+        """Put a batch, the rows of one position, into one of the lists of this update.
 
-        A batch whose sums were entered before is repeated, or ignored if it was left out then: at
-        the same position, or at any if there are enough rows for equal sums to mean the same rows.
-        Other rows are late or new, as `is_late` says. With `again` none counts as entered before.
+        A batch whose sums were entered before is put into `repeated`, or into `ignored` if it was
+        left out then. It must have been at the same position, or at any if it has enough rows for
+        equal sums to mean the same rows. Other batches are late or new, as `is_late` says. With
+        `again`, no batch counts as entered before.
         """
         earlier = memory.positions(batch)
         is_known = batch.position in earlier or (bool(earlier) and batch.is_recognisable)
@@ -130,10 +131,11 @@ class Arrivals:
                 self.similar.append(batch)
 
     def decide(self, late: Late, memory: Memory, *, again: bool) -> None:
-        """Drop late rows, keep them for the present look, or refuse them, as `late` says.
+        """Decide what becomes of late rows: drop them, keep them for this look, or refuse them.
 
-        There is nothing to do without late rows. Rows that were counted would count twice: with
-        'next' they are refused if the data also hold such rows, unless rows are to count `again`.
+        `late` is 'drop', 'next' or 'refuse'; without late rows there is nothing to do. With 'next'
+        they are refused, too, if the data also hold rows that were counted, since a whole day that
+        is sent again would count twice; not with `again`.
         """
         if not self.late:
             return
