@@ -187,7 +187,12 @@ def _code(v: Verdict) -> Code:
 
 
 def is_small(v: Verdict) -> bool:
-    """Whether an error that was shown is of no size: the colour of a verdict follows it."""
+    """Whether an error that was shown is so small that it does not matter.
+
+    Estimate and upper limit of the calibration error must be small (the limit also beside the rate
+    of the rarer outcome), and the limits of observed over expected and of the slope, where there
+    are any, must lie near 1. Never if a part of the rows is flagged, or without an interval.
+    """
     if v.flags or v.interval is None:
         return False
     share = _SMALL_SHARE * min(v.rate, 1 - v.rate)
@@ -207,7 +212,11 @@ def _lies_within(estimate: Estimate | None, ends: tuple[float, float]) -> bool:
 
 
 def power_of(evidence: Evidence, alpha: float, seed: int) -> DetectionPower:
-    """Power to detect a miscalibration that matters, for the effective number of rows."""
+    """The power to detect a miscalibration that matters, at significance level `alpha`.
+
+    It is that of the effective number of rows: (Σw)²/Σw² with fractional weights, and divided by
+    the design effect in clusters.
+    """
     cells = evidence.cells
     effective = float(cells.weight.sum())
     clusters = None
@@ -221,9 +230,10 @@ def power_of(evidence: Evidence, alpha: float, seed: int) -> DetectionPower:
 
 
 def _flagged_segments(segments: Segments | None) -> Flags | None:
-    """How many segments are miscalibrated, and the costliest, first among those unlike all rows.
+    """How many segments are miscalibrated, with one of them as an example.
 
-    None without segments, or if none is flagged.
+    It is the costliest of those that differ from all rows, or if none does, the costliest. None
+    without segments, or if none is flagged.
     """
     if segments is None or not segments.flagged.any():
         return None

@@ -77,9 +77,11 @@ _ABOUT_ROWS = ("", "y_true", "y_prob", "measure", "sample_weight", "kind", "clus
 
 
 def test(a: Asked, **options: Any) -> Significance:
-    """A test of calibration; the omnibus test takes as many draws as the level needs.
+    """A test of calibration, at the level of the assessment; `options` are its method and others.
 
-    As long as the Monte-Carlo error of the p-value leaves the decision open, more are drawn.
+    Unless the number of draws is given, the omnibus test takes as many as the level needs. As long
+    as the Monte-Carlo error of its p-value leaves the decision open, it is repeated with more, up
+    to a limit; that is only done for independent rows of one score.
     """
     evidence = a.view("confidence", _two_columns_for(options.get("k")))
     is_default = options.get("resamples") is None
@@ -101,7 +103,12 @@ def test(a: Asked, **options: Any) -> Significance:
 
 
 def _settled_draws(a: Asked, options: Mapping[str, Any]) -> int | None:
-    """As many draws for zero as the test took, so that both decide alike; None by the level."""
+    """The number of draws with which the confidence set decides about zero, or None for its own.
+
+    It is the number that the test took, so that both have one p-value. If the assessment fixes a
+    number, or the set has a method, bins or classes of its own, it is the fixed number, which may
+    be None. It is None too for dependent rows, and where no test was made.
+    """
     evidence = a.view("confidence")
     has_own_cells = any(options.get(name) is not None for name in ("k", "bins", "smoothness"))
     if a.draws is not None or has_own_cells or options.get("method", "score") != "score":
@@ -131,7 +138,7 @@ def power(a: Asked) -> DetectionPower | None:
 
 
 def prior_shift(a: Asked) -> PriorShift | None:
-    """One factor on the odds of all scores.
+    """The factor by which the odds of all scores are off, with its limits.
 
     None for a top label, for several problems and for sums of bins.
     """
@@ -190,9 +197,13 @@ def estimate(
     strict: bool = False,
     **options: Any,
 ) -> Estimate:
-    """A measure with its limits or noise floor.
+    """A measure with its limits or its noise floor.
 
-    Unless `strict`, nan with a note where the rows do not allow it.
+    `measure` is a name or a function, `kind` the view of several classes, and `options` are those
+    of the measure. `floor` asks for the value that calibrated scores would have; `method`
+    "bootstrap" is for functions that are not the library's. If the rows do not allow the measure,
+    the value is nan and a note says why; with `strict` that is an error, as it always is for wrong
+    options.
     """
     question = asked_question(a, measure, options)
     if checked_word(method, "method", ("auto", "bootstrap")) == "bootstrap":
@@ -226,7 +237,10 @@ def _with_bootstrap(question: Question, measure: Any) -> Question:
 
 
 def asked_question(a: Asked, measure: Any, options: Mapping[str, Any]) -> Question:
-    """The measure with its options, in the bins of the assessment unless it has bins of its own."""
+    """The measure with its options, in the bins of the assessment unless it has bins of its own.
+
+    A measure that needs bins of equal mass gets as many of these as the assessment has bins, or 10.
+    """
     question = question_of(measure, dict(options))
     kind = question.measure.bins
     if not kind or "bins" in question.options or a.rule is None:
@@ -262,7 +276,11 @@ def _draws(
     resamples: int | None = None,
     **options: Any,
 ) -> dict[str, Floats]:
-    """Values for redrawn labels: the same at every level, and drawn once for limits and floors."""
+    """The values of each measure for redrawn labels: of calibrated scores, as a noise floor needs.
+
+    They do not depend on the level, and are drawn once for limits and floors. The result has the
+    keys of `questions`.
+    """
 
     def of_one(question: Question) -> Floats:
         return floor_draws({"": question}, evidence, seed, resamples=resamples, **options)[""]
@@ -287,7 +305,11 @@ def _draws_of(
 
 
 def draw_together(a: Asked, measures: Iterable[Any], kind: Any = None) -> None:
-    """Draw labels once for several measures; each floor is what it would be alone."""
+    """Draw labels once for the noise floors of several measures, and remember the values.
+
+    Each floor is what it would be alone. Measures whose floor is not drawn, or is known, are
+    skipped.
+    """
     evidence = a.view(kind or "classwise")
     missing: dict[str, Question] = {}
     for measure in measures:
@@ -316,7 +338,14 @@ def floor(
     report: Any = None,
     **options: Any,
 ) -> NoiseFloor:
-    """What a calibrated model would show."""
+    """The values of a measure that a calibrated model would show.
+
+    Labels are drawn from the scores for them.
+
+    `observed` is a value to compare with them, and `alternative` says which values are as extreme.
+    `labelled` says whether the rows have labels. `report` receives the progress; `workers` is the
+    number of threads.
+    """
     by_position = isinstance(measure, partial) and measure.args
     question = own_question(measure) if by_position else asked_question(a, measure, options)
     evidence = a.view(kind or question.measure.view, _two_columns_of(question))

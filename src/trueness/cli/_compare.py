@@ -123,7 +123,11 @@ class _Compared(NamedTuple):
 def _compared(
     part: "DataSet", settings: dict[str, Any], estimated: dict[str, Any] | None
 ) -> _Compared:
-    """The comparison and, with options in `estimated`, each model's measure with its limits."""
+    """The comparison of the models on a part of the rows.
+
+    `settings` are its options. `estimated` holds options of `estimate`; with them, each model's own
+    measure and limits are added, and with None they are not.
+    """
     with about(part) as warned, progress_bar("Resampling rows") as report:
         result = part.ask(tn.compare, cluster=part.cluster, progress=report, **settings)
     warning(*warned, about=str(part.group))
@@ -233,7 +237,10 @@ def _models_table(rows: "DataSet", results: Sequence[_Compared]) -> Table:
 
 
 def _typical_error(square: float, estimate: "tn.results.Estimate | None") -> dict[str, Cell]:
-    """The root of a squared error in percentage points, with its limits."""
+    """The root of a squared error in percentage points, with its limits if `estimate` has them.
+
+    A square below 0 counts as 0; an error that would be printed as 0 is called too small.
+    """
     squares = (square,) if estimate is None else (square, estimate.low, estimate.high)
     error, *limits = points(*(max(0.0, value) ** 0.5 for value in squares))
     cells = {"value": Cell(square, f"{error} points" if float(error) > 0 else TOO_SMALL)}

@@ -165,7 +165,11 @@ def gate(
 
 
 def judge(request: Request, criteria: Criteria, stream: bool | None = False) -> "Judged":
-    """What the gate finds in rows."""
+    """Judge rows by the bounds or the policy in `criteria`.
+
+    With `stream`, or if that is None for large files, rows are read in pieces; the receipt then has
+    no digest of them.
+    """
     if criteria.groups:
         raise click.UsageError("--groups is for .tally files; for rows, use --by.")
     rule = criteria.rule
@@ -204,7 +208,11 @@ def gate_of_sums(
 
 
 def judge_sums(files: Sequence[str], criteria: Criteria, path: str | None = None) -> "Judged":
-    """What the gate finds in stored sums."""
+    """Judge stored sums by the bounds or the policy in `criteria`.
+
+    `path` is the output file, which must not be one of the `files`. Without `--bins`, the bins are
+    those of the sums. Models or sources of logs are judged one by one.
+    """
     rule = criteria.rule
     sums, total = read_total(files, path)
     if not criteria.bins:
@@ -280,7 +288,11 @@ def asked_of(options: Mapping[str, Any], criteria: Criteria) -> dict[str, Any]:
 
 
 def _with_policy(options: dict[str, Any]) -> dict[str, Any]:
-    """The options, with the content of the policy in place of its file."""
+    """The options, with the content of the policy in place of its file.
+
+    Without any bound, the policy of pyproject.toml is used if there is one, and a note says so.
+    Options that a policy states must not be given beside it.
+    """
     from trueness.infer.decision._policy import Policy, is_in_pyproject
 
     path = options["policy"]
@@ -360,7 +372,11 @@ def _from_rows(rows: "DataSet") -> Iterator[Subject]:
 
 
 def _from_stream(data: "DataSet", rule: Any, *, requested: bool) -> Iterator[Subject]:
-    """The sums of each model, or those of fine bins if there are too many distinct scores."""
+    """The evidence of each model, from rows that are read in pieces.
+
+    Scores are kept apart unless there are too many distinct ones; then they are summed in fine
+    bins, and a note says what that changes. `requested` says that streaming was asked for.
+    """
     from trueness._tally.sums_of_rows import Sums
 
     lost = (
@@ -376,7 +392,11 @@ def _from_stream(data: "DataSet", rule: Any, *, requested: bool) -> Iterator[Sub
 
 
 def _fine_bins(rule: Any) -> Any:
-    """Fine bins whose edges include those of the ECE; its own rule if its edges are not fixed."""
+    """The bins of streamed scores: fine ones of equal width, cut also at the edges of `rule`.
+
+    `rule` is the rule of the ECE, or None if no ECE is wanted. If its edges depend on the scores,
+    it is returned as it is.
+    """
     import numpy as np
 
     lattice = tn.EqualWidth(_LATTICE)

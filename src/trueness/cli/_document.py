@@ -101,7 +101,11 @@ def _grades(rows: "DataSet", level: float) -> "tn.results.GradeTable | None":
 
 
 def _stability(rows: "DataSet", periods: Any, settings: dict[str, Any]) -> dict[str, Any]:
-    """The scores of each period against those of the first."""
+    """The stability index of the scores in each later period, compared with the first.
+
+    `periods` names the period of each row; without it the result is empty. Periods are in the order
+    of their text, and missing scores are left out. InputError if there is only one period.
+    """
     import numpy as np
 
     if periods is None:
