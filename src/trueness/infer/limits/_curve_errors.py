@@ -29,9 +29,12 @@ _ENDS = 32
 
 
 def curve_limits(key: str, question: Asked) -> Limits:
-    """The value of ICI, E50, E90 or Emax, called `key`, with a note instead of limits.
+    """The value of one measure of a calibration curve, with a note instead of limits.
 
-    All four are taken from one fit. Sums that are not those of distinct scores have the note alone.
+    `key` is 'ici', 'e50', 'e90' or 'emax': the mean, median, 90th percentile and largest distance
+    of the curve from the scores. All four are taken from one fit. The note says why there are no
+    limits, or that no curve can be fitted if the value is nan. Sums that are not those of distinct
+    scores have the note alone.
     """
     cells = question.evidence.one
     if not isinstance(cells, Cells):
@@ -78,7 +81,10 @@ def _drawn_distances(
 ) -> Floats:
     """ICI, E50, E90 and Emax of the curve of each set of drawn labels, of shape (draws, 4).
 
-    `knots` is the number of knots of a spline. If no score can be used, all are nan.
+    These are the mean, median, 90th percentile and largest distance of the calibration curve from
+    the scores. `curve` is its method, such as 'spline' or 'loess', and `knots` the number of knots
+    of a spline. Curves are fitted to pools of scores, at most about 512. If no score can be used,
+    all are nan.
     """
     cells = evidence.one
     assert isinstance(cells, Cells)
@@ -106,11 +112,13 @@ def _drawn_distances(
 def drawn_events(
     evidence: Evidence, cells: Cells, used: Cells, pools: Cells, seed: int, draws: int
 ) -> Iterator[Floats]:
-    """Events of pools of cells drawn from their scores, in batches of shape (draws, pools).
+    """Events of pools of scores drawn from the scores, in batches of shape (draws, pools).
 
-    `cells` are those of the evidence, `used` those that a curve can use, and `pools` the pools of
-    these. Up to 4,096 scores the labels are those of every other question, summed over the pools;
-    of more, the pools are drawn themselves.
+    `cells` are the sums of the evidence per distinct score, `used` those that a curve can use, and
+    `pools` runs of these, at their mean scores. Up to 4,096 scores whose weights count rows, labels
+    are drawn for each score, the same as for every other question, and summed over the pools.
+    Otherwise a binomial number is drawn for each pool; for other weights its noise is scaled to
+    their variance, and the events are kept between 0 and the weight of the pool.
     """
     if cells.whole and evidence.whole and cells.size <= _MANY:
         within = np.searchsorted(cells.score, used.score)

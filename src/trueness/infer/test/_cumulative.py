@@ -227,9 +227,16 @@ def cumulative_walk(
 
 
 def walk_of_cells(cells: Cells, level: float) -> Walk:
-    """The walk of one binary problem; an error without rows.
+    """The walk of one binary problem: the path of Σ w (y − p) along ascending scores.
 
-    `level` is that of the band of `half` the width around 0, and of `reach`.
+    y is the label, p the score and w the weight of a row; rows of one score are one step, and
+    `cells` are their sums. The result has the path divided by the total weight (`height`), over the
+    share of the weight so far. `half` is half the width of the band around 0 in which the path lies
+    at each place with probability `level` if the scores are right. `reach` is the height that it
+    then exceeds anywhere with probability 1 − `level`.
+
+    It also has the tests of the largest distance from 0 ('ks') and of the range ('kuiper'). Long
+    walks are thinned for the result, but not for the tests. Without rows there is an InputError.
     """
     if not cells.size:
         raise InputError("", "A walk needs rows", "there are none")
@@ -263,9 +270,11 @@ def _from_zero(values: Any) -> Floats:
 
 
 def _kept_steps(path: Floats) -> Ints:
-    """The steps of a path that are kept, in order; all of them if there are at most 2,000.
+    """The steps of a path that are kept for drawing, in order; all if there are at most 2,000.
 
-    Else the start, the last step, and the highest and lowest step of each of 1,000 stretches.
+    Otherwise they are the start, the last step, and the highest and lowest step of each of 1,000
+    stretches with about equal numbers of steps. Step 0 is the start, at height 0, so that step i is
+    the entry i − 1 of `path`.
     """
     heights = _from_zero(path)
     if heights.size <= 2 * _STRETCHES:

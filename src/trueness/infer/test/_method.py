@@ -37,7 +37,9 @@ def have_equal_weights(cells: Cells) -> bool:
 def entries_of_equal_weights(cells: Cells) -> Entries:
     """The rows of cells whose weights do not count them, one entry per score.
 
-    All rows of a score must have the same weight, or there is an error.
+    `cells` are the sums per distinct score. An entry has a score, the number of its rows, the
+    weight of each, and the number of events. All rows of a score must have the same weight, because
+    sums do not tell different ones apart; otherwise there is an InputError.
     """
     if not have_equal_weights(cells):
         demand = "must be equal for all rows of a score if only their sums are there"
@@ -51,7 +53,9 @@ def entries_of_equal_weights(cells: Cells) -> Entries:
 def entries_of_rows(y: NDArray[Any], p: Floats, w: Floats) -> Entries:
     """Rows with these labels, scores and weights; those of equal score and weight are one entry.
 
-    Entries ascend by score, then by weight. Rows of weight 0 are left out.
+    `y` are the labels 0 and 1, `p` the scores and `w` the weights. The result has, for each entry,
+    the score, the weight of each of its rows, their number and that of those with label 1. Entries
+    ascend by score, then by weight. Rows of weight 0 are left out.
     """
     y, p, w = (column[w > 0] for column in (y, p, w))
     order = np.lexsort((w, p))
@@ -128,8 +132,9 @@ Test: TypeAlias = Callable[[Cells, Options], Outcome]
 def significance(cells: Cells, method: str, outcome: Outcome) -> Significance:
     """The public record of the outcome of a method.
 
-    Scores of only 0 and 1 leave nothing to chance: the p-value is then 1 if all labels agree, and
-    else the smallest that the method can give.
+    `cells` are the sums per distinct score. Scores of only 0 and 1 leave nothing to chance: the
+    p-value is then 1 if all labels agree, and else the smallest that the method can give. An
+    outcome that already says how many labels contradict such scores is left as it is.
     """
     p = cells.score
     n = int(cells.totals.weight if cells.whole else cells.totals.rows)

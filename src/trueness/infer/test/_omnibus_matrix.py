@@ -174,8 +174,10 @@ def joint_outcome(
 def _measured(problems: Sequence[Problem], values: Sequence[Floats]) -> Floats:
     """What is ranked of sets of labels, which are columns of the values of each problem.
 
-    Its rows are the sum of the problems' combinations, their largest deviance, the sum of their
-    agreements, and the combination of each.
+    A problem is one binary test, such as that of a class. It combines its statistics into one
+    number for each set, large if the scores look miscalibrated. The rows of the result are the sum
+    of these numbers over problems, the largest deviance of a problem's number of events, the sum of
+    their agreements (large if labels agree too well), and the number of each problem.
     """
     pairs = list(zip(problems, values, strict=True))
     combined = np.array([problem.combined(v) for problem, v in pairs])
@@ -253,10 +255,12 @@ class Matrix(NamedTuple):
 
 
 def moved_inside(p: NDArray[Any], y: Ints, unit: float) -> Floats:
-    """The scores `p` with zeros moved to the share of their class, by at most half a unit.
+    """The scores `p` with zeros moved, by at most half a unit, for labels that contradict them.
 
-    That share is how many rows with a score of 0 for a class have it as their label `y`. Rows still
-    sum to one.
+    `p` is of shape (rows, classes) and `y` holds the class of each row. `unit` is that to which
+    scores were rounded. The scores of 0 of a class become the share of its rows with score 0 that
+    have this class as their label, but at most unit/2. Rows are then divided by their sum, so that
+    they still sum to one.
     """
     is_zero = p == 0
     is_label = y[:, np.newaxis] == np.arange(p.shape[1])
@@ -270,7 +274,8 @@ def moved_inside(p: NDArray[Any], y: Ints, unit: float) -> Floats:
 def largest_of(matrix: Matrix, k: int) -> Matrix:
     """The matrix of the k largest scores of each row, the largest first.
 
-    Of equal scores the first class comes first. The outcome is k if the label is none of them.
+    Its outcome is the place of the label among these scores, from 0, and k if the label is none of
+    them. Of equal scores the first class comes first. The names say which score a column holds.
     """
     which = np.argsort(-matrix.p, axis=1, kind="stable")[:, :k]
     hit = which == matrix.y[:, np.newaxis]
@@ -287,8 +292,12 @@ def matrix_outcome(
 ) -> Outcome:
     """The test of every class or, with `k`, of the k largest scores of each row.
 
-    `p` are the scores, `y` the columns of the labels, and `names` the classes. A label of score 0
-    is impossible: unless scores were rounded, the outcome says only that.
+    `p` are the scores, of shape (rows, classes), `y` the columns of the labels, and `names` the
+    classes. Without `k` the largest score of each row is tested too.
+
+    A label of score exactly 0 is impossible: the outcome says only that, with a p-value of 0. But
+    if the scores are known to be rounded to multiples of `options.rounded_to`, zeros are moved by
+    up to half of it, and the test goes on; `too_good` is then None.
     """
     contradicted = int((p[np.arange(y.size), y] == 0).sum())
     rounded_to = options.rounded_to
@@ -318,9 +327,12 @@ def matrix_outcome(
 
 
 def matrix_test(matrix: Matrix, options: Options, *, largest: bool) -> Outcome:
-    """The test of the columns of a matrix; with `largest`, of the largest score of each row too.
+    """The joint test of the columns of a matrix; with `largest`, of the largest scores too.
 
-    Columns whose scores leave nothing to chance are left out, unless all do.
+    A column is a problem of its own: its scores and whether each row has that outcome. Labels are
+    drawn row by row, one outcome for each, so that the columns depend on each other as they should.
+    The number of draws is `options.resamples` or, by default, what time allows. Columns whose
+    scores leave nothing to chance are left out; if all are, the first is tested.
     """
     n, classes = matrix.p.shape
     names = list(matrix.names)
@@ -364,7 +376,13 @@ class _Column:
     """One column: the cell of each row, and the statistics as functions of events in the cells."""
 
     def __init__(self, p: NDArray[Any], event: Bools, columns: int) -> None:
-        """Take the scores and events of a column; `columns` is the number of all columns."""
+        """Take the scores `p` of a column, and whether each row has its outcome (`event`).
+
+        Scores are grouped into cells, fewer if there are many `columns`. `hits` and `expected` are
+        the observed and expected events of the cells. The forms, weighted sums of residuals over
+        rows, are replaced by sums over cells, with their mean coefficient in each cell, so that the
+        events of the cells are enough for every statistic.
+        """
         p = p.astype(np.float64)
         cells = cells_of_rows(Sample(event.astype(np.uint8), p))
         self.statistics = s = Statistics(cells, cell_limit=max(_FEWEST_CELLS, _CELLS // columns))
@@ -400,9 +418,11 @@ def _drawn_hits(
 ) -> Iterator[Ints]:
     """Events in all cells of all columns, of shape (cells, draws), a batch of draws at a time.
 
-    One class is drawn for each row of the matrix. `cell` is the cell of each row in each column,
-    and `offset` the number of cells of all columns before. `top` is the class of the largest score
-    of each row, whose events are those of a further column; None without that column.
+    A column is a class, and its cells are groups of neighbouring scores. One class is drawn for
+    each row of the matrix, or none if its scores sum to less than one. `cell` is the cell of each
+    row in each column, and `offset` the number of cells of all columns before. `top` is the class
+    of the largest score of each row, whose events are those of a further column; None without that
+    column.
     """
     rows, classes = matrix.p.shape
     size = int(offset[-1])
