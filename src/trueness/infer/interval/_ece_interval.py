@@ -185,7 +185,13 @@ class _Question(NamedTuple):
 def checked_question(
     k: Any, bins: Any, level: Any, method: Any, smoothness: Any, resamples: int | None, support: Any
 ) -> _Question:
-    """The options, checked, with defaults where none depends on the rows."""
+    """The options, checked, with defaults where none depends on the rows.
+
+    The arguments are those of :func:`trueness.ece_interval`: the number of largest scores `k`, the
+    bins, the level, the method, the smoothness that sets the bins, the number of resamples, and
+    which scores are possible (`support`). An option that the method does not use is an InputError.
+    The number of resamples is 500 by default.
+    """
     k = checked_k(k)
     level = checked_level(level)
     checked_word(method, "method", tuple(_METHODS))
@@ -218,7 +224,12 @@ def _top_k_scores(evidence: Evidence, question: _Question) -> BinnedScores:
 
 
 def _score(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:
-    """The score set in default or in given bins, of rows with one score or several."""
+    """The score set in default or in given bins, of rows with one score or several.
+
+    It is a confidence set for the squared error. Rows in clusters or with importance weights take
+    the form for clusters. Without bins in the question, default cells are used; several scores per
+    row have cells of their own. Fewer than two rows are refused, since there is no pair.
+    """
     if question.k > 1:
         return _given_cells(_top_k_scores(evidence, question), question, seed)
     rule = question.rule()
@@ -242,7 +253,12 @@ def _given_cells(scores: BinnedScores, question: _Question, seed: int) -> ScoreS
 
 # One form for all methods: this one draws nothing.
 def _analytic(evidence: Evidence, question: _Question, seed: int) -> ScoreSet:  # noqa: ARG001
-    """The published set, in cells of equal width; where all rows are alone, with a warning."""
+    """The published confidence set for the squared error, in cells of equal width.
+
+    It is that of Sun, Chaudhari, Barnett and Dobriban (2025), by normal limits. If no cell holds
+    two rows, there is a warning and a note, and the estimate is 0. The default width depends on the
+    number of rows. `seed` is not used.
+    """
     if question.k > 1:
         scores = _top_k_scores(evidence, question)
         sums = pair_sums(scores.z, scores.count, scores.hits, scores.first)

@@ -88,7 +88,16 @@ def test_of(
     fitted: bool = False,
     seed: int,
 ) -> Significance:
-    """The test of rows or sums that have been read, as :func:`trueness.calibration_test`."""
+    """The test of rows or sums that have been read, as :func:`trueness.calibration_test`.
+
+    `method` is the name of the test, `bins` and `k` (the number of largest scores of each row) are
+    for the methods that take them, and `fitted` says that the rows were used to fit the model.
+    `resamples` is the number of drawn sets of labels, by default as the method requires.
+
+    Labels or pixels of several columns are tested one by one. Otherwise rows in clusters are tested
+    by random signs of the clusters and by drawn labels, and a matrix of scores class by class.
+    Options that the method does not use are refused with InputError.
+    """
     if method == "quantiles":
         return _quantiles_significance(evidence, bins, k, resamples, fitted, seed)
     options = _options(method, bins, resamples, fitted, k, seed, evidence.dependent)
@@ -117,7 +126,12 @@ def test_of(
 
 
 def _vector_significance(evidence: Evidence, method: str, options: Options) -> Significance:
-    """The test of one score per row, independent rows; several questions are refused."""
+    """The test of one score per row, for independent rows.
+
+    `method` is the name of a test of one score. Evidence with several scores for each row is
+    refused with InputError. If weights do not count rows, the rows themselves are passed on
+    (`entries`), so that one label can be drawn for each.
+    """
     if not evidence.has_one_score:
         raise _several_questions(evidence.view)
     (cells,) = evidence.tally_in(options.rule).parts
@@ -230,7 +244,12 @@ def _weighted_entries(evidence: Evidence, cells: Cells, method: str) -> Entries 
 
 
 def _parts_significance(tally: Tally, options: Options) -> Significance:
-    """The omnibus test of the top label of each predicted class: problems that share no row."""
+    """The omnibus test of the top label of each predicted class: problems that share no row.
+
+    `tally` has one part for each predicted class, the sums of the rows for which that class has the
+    largest score. Weights must count rows. Parts without rows are left out; if all are empty, there
+    is an InputError.
+    """
     parts = [
         require_counts(part, "`kind='top-label'`", "`kind='confidence'`") for part in tally.parts
     ]
@@ -269,7 +288,12 @@ def _matrix_significance(
 def _largest_scores_significance(
     evidence: Evidence, method: str, k: int, options: Options
 ) -> Significance:
-    """The test of the k largest scores of each row by pairs of rows in cells of all scores."""
+    """The test of the k largest scores of each row together, by pairs of rows in cells.
+
+    The cells cut the space of the k scores; `options.rule` says how often each axis is cut. The
+    method 'analytic' compares the sum over pairs with the normal distribution. Other methods
+    compare it with classes drawn from the scores.
+    """
     sample = evidence.matrix
     order, _ = order_by_content(sample.p, sample.w)
     per_axis = None if options.rule is None else cells_per_axis(options.rule)
