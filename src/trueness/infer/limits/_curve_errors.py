@@ -116,7 +116,7 @@ def drawn_events(
 
     `cells` are the sums of the evidence per distinct score, `used` those that a curve can use, and
     `pools` runs of these, at their mean scores. Up to 4,096 scores whose weights count rows, labels
-    are drawn for each score, the same as for every other question, and summed over the pools.
+    are drawn for each score, the same that other questions draw, and summed over the pools.
     Otherwise a binomial number is drawn for each pool; for other weights its noise is scaled to
     their variance, and the events are kept between 0 and the weight of the pool.
     """
