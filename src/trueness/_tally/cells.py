@@ -264,7 +264,11 @@ def pool_cells(
 
 
 def pool_runs(cells: Cells, start: Ints) -> Cells:
-    """One cell for each run of cells that begins at a start, at the mean of its scores."""
+    """One cell for each run of neighbouring cells, at the mean of its scores.
+
+    `start` are the first cells of the runs, ascending. Other columns are added up. The mean is kept
+    between the smallest and the largest score of the run.
+    """
     sums: dict[str, Any] = {
         name: values for name, values in cells.columns().items() if name != "score"
     }

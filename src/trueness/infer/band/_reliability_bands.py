@@ -97,7 +97,12 @@ def reliability_bands(
 
 
 def _levels(binned: Binned, level: float) -> list[float]:
-    """The level of each bin of each part, such that all bins together have this level."""
+    """The level of each bin, so that all bins of all parts together have `level`.
+
+    The result has one level for the bins of each part. Bins that share no rows get level^(1/bins)
+    (Šidák), the bins without rows not counted. Parts that share rows, such as classes, first divide
+    the error rate by their number (Bonferroni).
+    """
     filled = [max(1, int((part.count > 0).sum())) for part in binned.parts]
     if binned.kind in EACH_ROW:
         return [(1 - (1 - level) / len(filled)) ** (1 / b) for b in filled]
@@ -136,10 +141,11 @@ def consistency_ends(cells: Cells, start: Ints, level: float) -> _Ends:
 
 
 def _consistency_of_bin(cells: Cells, rows: slice, level: float) -> tuple[float, float]:
-    """The range of the event rate of some cells that holds it with this probability.
+    """The range that holds a bin's event rate with probability `level` if the scores are right.
 
-    The scores are taken to be the true probabilities. The law of the events is exact or, with
-    weights that do not count rows, normal.
+    `rows` are the cells of the bin. The number of events is a sum of independent draws with the
+    scores as probabilities (Poisson-binomial). With weights that do not count rows, its
+    distribution is taken as normal, and the range is cut to [0, 1].
     """
     p = cells.score[rows]
     w = cells.weight[rows]
@@ -278,7 +284,11 @@ def _spread_places(size: int, count: int, ends: int) -> Ints:
 
 
 def _smooth_curves(cells: Cells, bandwidth: float, resamples: int, seed: int) -> _Curves:
-    """Kernel means of the observed and of all drawn labels, at the places of the curve."""
+    """Kernel means of the observed and of all drawn labels, at the places of the curve.
+
+    `bandwidth` is the width of the kernel. Places without a score near have none. With many scores
+    those in strips of an eighth of the width are pooled.
+    """
     means = KernelMeans(cells.score, cells.weight, bandwidth, PLACES)
     near = rows_near(means.place, cells.score, bandwidth)
     if cells.size > _MANY // 2:

@@ -166,11 +166,12 @@ def prior_shift(
 def shift_of_limits(
     intercept: Limits | Estimate, slope: Limits | Estimate, inside: InsideCells, level: float
 ) -> PriorShift:
-    """The prior shift from the intercept at slope 1 and the slope, with their limits.
+    """The factor by which odds were multiplied in training, with limits, and the slope beside it.
 
-    The weight is exp(−intercept). If the intercept is nan, since all labels are equal, one of its
-    limits is finite, and the weight is 0 or infinite. `inside` are the rows of scores strictly
-    between 0 and 1.
+    `intercept` is the shift of log-odds that fits the labels at slope 1, and the weight is
+    exp(−intercept). If the intercept is nan, since all labels are equal, one of its limits is
+    finite, and the weight is 0 or infinite. `inside` are the rows with scores strictly between 0
+    and 1; `level` is the confidence of the limits.
     """
     weight = _weight(intercept.value)
     if math.isnan(weight):

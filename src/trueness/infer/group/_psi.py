@@ -194,8 +194,10 @@ def _parts(first: Ints, second: Ints) -> Floats:
 def _redrawn(pooled: Ints, n_first: int, n_second: int, seed: int) -> tuple[Floats, str]:
     """The stability indices of 1,999 random divisions of the rows of both samples.
 
-    `pooled` are the rows of both together in each bin. Above 10⁹ rows the indices are drawn from
-    their limit law instead. How they were drawn comes second, in words.
+    `pooled` are the rows of both together in each bin; a division deals `n_first` of them to one
+    sample and `n_second` to the other, as if both had one distribution. With too many rows for
+    that, the indices are drawn from their limit law, (1/n_first + 1/n_second) times chi-square with
+    bins − 1 degrees of freedom. The second result says in words how they were drawn.
     """
     rng = stream(seed, "labels")
     filled = pooled[pooled > 0]

@@ -195,9 +195,9 @@ class _Scores:
         return self.moved(1.0, side * _root(lacking, -_WIDEST, _WIDEST))
 
     def off_by(self, tolerance: float, side: int) -> Floats:
-        """Event probabilities whose l2 error is `tolerance`.
+        """Event probabilities whose l2 error, the typical distance from the scores, is `tolerance`.
 
-        Their log-odds are pulled together at the same mean. Where they vary too little for that,
+        Their log-odds are pulled together at the same mean. Where scores vary too little for that,
         they are shifted: up if `side` is 1, down if it is −1.
         """
 
@@ -232,8 +232,9 @@ class _Scores:
         """The place on a line of alternatives where the power is 0.9; nan if there is none.
 
         `line` gives the event probabilities at a place from 0, the scores themselves, to `widest`;
-        `power_at` is the power of the test for these. It is drawn at three places only: their
-        non-centralities and the normal quantiles of their powers are nearly on a line.
+        `power_at` is the power of the test for these. The power is simulated at three places only.
+        A straight line through the normal quantiles of these powers on the non-centrality (distance
+        in standard errors) gives that with power 0.9, and interpolation gives its place.
         """
         places = np.geomspace(_FIRST, widest, _STEPS)
         strengths = np.maximum.accumulate([self.strength(line(d)) for d in places])
@@ -332,7 +333,9 @@ class ScoreLaw(NamedTuple):
     def shift(self, ratio: float, slope: float) -> float:
         """The intercept at which log-odds of this slope give `ratio` times the expected events.
 
-        It is an error if even certain events would be too few, or if none would be too many.
+        If log-odds x become intercept + slope·x, the event rate is `ratio` times that of the
+        scores. Scores of 0 and 1 stay. A ratio is refused if it cannot be reached: certain events
+        alone are already more, or even all other rows as events would be fewer.
         """
         inside = (self.score > 0) & (self.score < 1)
         x = log_odds_of(self.score[inside])
@@ -350,9 +353,11 @@ class ScoreLaw(NamedTuple):
         return bracketed_root(too_many, -_FARTHEST, _FARTHEST, xtol=1e-10)
 
     def strength(self, truth: Floats) -> float:
-        """Non-centrality per row of the score tests of shift and slope, for these event rates.
+        """Non-centrality per row of the chi-square score test of shift and slope.
 
-        `truth` is the event rate at each score. If all log-odds are equal, it is that of the shift.
+        `truth` is the event rate at each score. Times the number of rows it is how far the mean of
+        the statistic exceeds the degrees of freedom. If all log-odds are equal, there is no slope
+        to test, and it is that of the shift.
         """
         total, first, second = self.information
         gap = self.share * (truth - self.score)
@@ -365,11 +370,11 @@ class ScoreLaw(NamedTuple):
         return of_shift + float(gap @ centred) ** 2 / log_odds_variance
 
     def rows(self, n: int, limit: int, *, density: bool = False) -> tuple[Floats, Ints]:
-        """The distinct scores of n rows at quantiles of the law, and the rows with each.
+        """The distinct scores of n rows at quantiles of the law, and the number of rows with each.
 
-        There are at most `limit` distinct scores.
-
-        With `density`, scores lie between the values of the law, too.
+        At most `limit` quantiles are taken, at the middle of as many equal shares; the n rows are
+        divided among them as evenly as whole numbers allow. With `density` quantiles are
+        interpolated between the values of the law; otherwise they are among its values.
         """
         m = min(n, limit)
         reached = np.cumsum(self.share)
@@ -397,10 +402,12 @@ def moved(score: Floats, slope: float, shift: float) -> Floats:
 def score_law(
     prevalence: Any, c_statistic: Any, log_odds: Any, scores: ArrayLike | None
 ) -> ScoreLaw | None:
-    """The law that the arguments describe; None if they give a prevalence only.
+    """The law of the scores that the arguments describe; None if they give a prevalence only.
 
-    `log_odds` are the mean and standard deviation of normal log-odds. Scores and log-odds together,
-    or none of the four, are refused.
+    `prevalence` is the event rate, `c_statistic` the probability that an event has the higher
+    score, `log_odds` the mean and standard deviation of normal log-odds, and `scores` are those of
+    rows. `scores` come first, then `log_odds`, then prevalence and c-statistic, for which log-odds
+    are normal. Refused are scores and log-odds together, and neither of these without a prevalence.
     """
     if scores is not None and log_odds is not None:
         raise InputError("scores", "must be given without `log_odds`", "got both")
@@ -457,7 +464,8 @@ def _normal(mean: float, deviation: float) -> ScoreLaw:
 def _with_c(prevalence: float, c_statistic: float) -> ScoreLaw:
     """The law of normal log-odds with this prevalence and c-statistic.
 
-    A prevalence or a c-statistic that is too near its limits is refused.
+    The standard deviation of the log-odds is found by the c-statistic, and for each of these the
+    mean by the prevalence. Refused are values that are too near their limits for such a law.
     """
     if not _RAREST <= prevalence <= 1 - _RAREST:
         demand = (
@@ -514,9 +522,10 @@ def acceptance_size(
 ) -> int | None:
     """Rows with which calibrated scores are accepted with probability `power`.
 
-    They are accepted if the upper limit of the `criterion`, at this level, is at most `within`.
-    `step` is called after each number of rows that is tried: about ten times. None if there are too
-    many.
+    `law` is the distribution of the scores. Labels are drawn from them, and accepted if the upper
+    limit of the `criterion` at `level` is at most `within`; for 'band', if enough of the rows lie
+    within. `step` is called after each number of rows that is tried. None if more than 10⁷ rows are
+    needed.
     """
     draws = _DRAWS[criterion]
     first_draws = _FEW_DRAWS if power <= _HIGH_POWER else draws
@@ -608,9 +617,11 @@ def rows_for(
 
 
 def _keeps(cells: Cells, criterion: Accepted, within: float, alpha: float) -> bool:
-    """Whether the upper limit of the criterion, at the error rate `alpha`, is at most `within`.
+    """Whether rows are accepted: whether a criterion is shown to be at most `within`.
 
-    For a band, that is whether enough of the rows lie in it everywhere.
+    `cells` has rows and events at each score. For 'l2' and 'ece' the upper limit with the error
+    rate `alpha` must be at most `within`. For 'band' the share of rows that the monotone band shows
+    to be right within that must be large enough.
     """
     if criterion == "l2":
         return upper_limit(DefaultParts.of_cells(cells))(alpha) <= within**2
