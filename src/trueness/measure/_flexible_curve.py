@@ -477,9 +477,10 @@ def _error(
     rows: RowOptions,
     which: int,
 ) -> float:
-    """One of the distances between scores and a flexible curve, chosen by its place `which`.
+    """One of the distances between scores and a flexible curve, averaged over the parts.
 
-    Averaged over the parts. Where there is no curve, nan and a warning.
+    A part is one binary problem, and `curve` is "spline" or "loess". `which` is the place of the
+    distance in the result of `distances`. Where there is no curve, nan and a warning.
     """
     checked_word(curve, "curve", METHODS)
     checked_knots(knots)
@@ -567,7 +568,11 @@ def usable_cells(cells: Cells, curve: FlexibleMethod) -> Cells:
 
 
 def fit_curve(cells: Cells, curve: FlexibleMethod, knots: int = 5) -> SplineCurve | LoessCurve:
-    """The flexible curve of one binary problem."""
+    """The spline or loess curve of one binary problem, fitted to its labels.
+
+    Cells that the method cannot use are left out, and many cells are pooled to fewer. `knots` is
+    the number of knots of a spline. If no cell is left, the result has no fit.
+    """
     used = usable_cells(cells, curve)
     pooled = few_cells(used)
     if curve == "loess":
@@ -596,7 +601,10 @@ def few_cells(cells: Cells) -> Cells:
 
 
 def curve_places(cells: Cells) -> Floats:
-    """Up to 512 scores at which a curve is drawn: half evenly spaced, half so in log-odds."""
+    """The scores at which a curve is drawn, at most 512, from the lowest score to the highest.
+
+    Half of them are evenly spaced, half are so in log-odds. If all scores are equal there is one.
+    """
     low = cells.score[0]
     high = cells.score[-1]
     inside = inside_cells(cells).cells.score

@@ -367,7 +367,11 @@ def log_loss(
 
 
 def _losses(score: NDArray[Any], weight: NDArray[Any] | None, events: NDArray[Any]) -> float:
-    """Σ −(e log p + (w − e) log(1 − p)); a weight of None is 1 for each row."""
+    """The sum of the log loss over cells: Σ −(e log p + (w − e) log(1 − p)).
+
+    p is the score, w the weight of its rows and e that of its events; a weight of None is 1 for
+    each row. It is infinite if a score of 0 has events or a score of 1 has other rows.
+    """
     total = 0.0
     for i in range(0, score.size, _BLOCK):
         block = slice(i, i + _BLOCK)
@@ -513,7 +517,10 @@ class Placements(NamedTuple):
 
 
 def placements(cells: Cells) -> Placements | None:
-    """Placements by running sums over the ascending scores; None if a class is absent."""
+    """For each cell, the shares of other rows below it and of events above it; ties count half.
+
+    The sums run over the ascending scores. None if all labels are equal.
+    """
     _, weight, total = cells.totals
     rest = weight - total
     if total <= 0 or rest <= 0:

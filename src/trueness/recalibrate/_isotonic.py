@@ -288,7 +288,11 @@ def _pair(rows: CalibrationSet) -> Pair:
 
 
 def _on_common_edges(pairs: list[Pair]) -> tuple[Floats, Floats, Floats]:
-    """The edges of all pairs together, and both values of each pair at them, one row per pair."""
+    """The edges of all pairs of step functions together, and both values of each pair at them.
+
+    Each fold has one pair: p0 and p1, the isotonic fits with the new row labelled 0 and 1. Values
+    have one row per pair. InputError if the pairs have too many steps together.
+    """
     if len(pairs) == 1:
         return pairs[0].edges, pairs[0].p0[np.newaxis], pairs[0].p1[np.newaxis]
     steps_of_all = sum(pair.edges.size for pair in pairs)
@@ -305,9 +309,11 @@ def _on_common_edges(pairs: list[Pair]) -> tuple[Floats, Floats, Floats]:
 
 
 def _merged_for_log(p0: Floats, p1: Floats) -> Floats:
-    """The map of each fold: the first axis is folds.
+    """One probability for each step, from the pairs p0 and p1 of all folds (the first axis).
 
-    Neither p1 nor 1 − p0 can be 0, though the latter may round to it.
+    p0 and p1 are the isotonic fits with the new row labelled 0 and 1. For one fold it is p1 / (1 −
+    p0 + p1), which suits the log loss; for several, p1 and 1 − p0 are replaced by their geometric
+    means.
     """
     if len(p0) == 1:
         return np.asarray(p1[0] / (1 - p0[0] + p1[0]))

@@ -310,9 +310,10 @@ _ADVICE = ((1_000, 5), (5_000, 10), (20_000, 22))
 
 
 def usual_bins(n: int) -> int:
-    """The paper's recommendation.
+    """The number of bins that Gupta and Ramdas recommend for n rows.
 
-    Its three pairs are interpolated on logarithmic axes; outside, the number is ∝ √n.
+    They give three pairs of rows and bins. Between these it is interpolated on logarithmic axes;
+    outside, it is proportional to √n.
     """
     (first, fewest), *_, (last, most_bins) = _ADVICE
     if n <= first:
@@ -369,7 +370,11 @@ def _square(gaps: int, scheme: str) -> float:
 
 
 def _exact(n: int, B: int, plan: _Plan) -> float:
-    """The exact ε of n rows in B bins: the larger one of the smallest and the largest bin."""
+    """The error ε that n rows guarantee for B bins, by the exact binomial bound.
+
+    Bins have one of two sizes, of which the worse one counts. With the scheme "original", the row
+    at the boundary is one row more of a bin.
+    """
     fewest_rows = (n + 1) // B - 1
     most_rows = -(-(n + 1) // B) - 1
     d = plan.level(B)
@@ -397,9 +402,11 @@ def per_bin(alpha: float, B: int) -> float:
 
 
 def _most_exact(n: int, e: float, plan: _Plan) -> int:
-    """The largest B that keeps ε.
+    """The largest number of bins for which n rows guarantee an error of at most `e`, or 0.
 
-    ε is monotone only among the B of equal rows per bin, of which there are few runs.
+    The exact bound is used. It is monotone only among numbers of bins with equally many rows per
+    bin; there are few such runs, and they are checked from the largest numbers of bins on. Bins so
+    small that they cannot keep the error are skipped.
     """
     # The m ≤ 2Ne counts next to a rate near one half have probability at most 0.43 / √(Npq) each
     # (Herzog 1947), and must together have 1 − alpha; this excludes bins with fewer than `fewest`
@@ -436,9 +443,11 @@ def _runs_of_equal_size(n: int, last: int) -> Iterator[tuple[int, int]]:
 
 
 def _split_epsilon(n: int, B: int, plan: _Plan) -> float:
-    """The ε at which the mean failure probabilities of all bins sum to alpha.
+    """The error ε that n rows guarantee for B bins, where some of the rows place the bins.
 
-    The mean is over the sizes of the bins.
+    It is the smallest, by bisection, for which the failure probabilities of all bins sum to at most
+    alpha. They are averaged over the random sizes of the bins. It is 1 if even that is not enough,
+    because a bin is too likely to be empty.
     """
     low = 0.0
     high = 1.0
@@ -494,9 +503,10 @@ def _split_size(B: int, e: float, plan: _Plan) -> int:
 
 
 def _first_true(holds: Callable[[int], bool], start: int) -> int:
-    """The smallest whole number ≥ `start` that holds, if all larger ones do.
+    """The smallest whole number from `start` on for which `holds` is true.
 
-    Steps are doubled until a number holds, then halved; beyond the most rows there is an error.
+    It must be true for all larger ones. Steps are doubled until it is true, then halved. InputError
+    if that takes more than the most rows.
     """
     if holds(start):
         return start
