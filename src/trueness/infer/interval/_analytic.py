@@ -87,8 +87,10 @@ def analytic_region(
 ) -> Region:
     """The set of Algorithm 1 of the paper, with every branch of its interval (8).
 
-    `statistic` is T, of `n` rows, and `variance` is σ̂₁². Zero belongs to the set if T is below
-    `threshold`; alpha = 1 − level is below 1/2. Without an error or a variance the set is zero.
+    It is a confidence set for the squared error at level 1 − alpha, with alpha below 1/2.
+    `statistic` is T, the debiased squared error of `n` rows, and `variance` is σ̂₁², which divided
+    by n estimates the variance of T under miscalibration. Zero belongs to the set if T is below
+    `threshold`. If T is not positive and `variance` is 0, the set is zero alone.
     """
     t = max(statistic, 0.0)
     deviation = math.sqrt(variance / n)
@@ -115,7 +117,9 @@ def analytic_region(
 def sums_of_bins(bins: Bins) -> PairSums:
     """The sums over pairs of rows, for one score per row, from bins; empty ones are left out.
 
-    Weights that are not whole numbers are refused.
+    For each bin: its rows N, the sum S of the residuals (label − score) and the sum Q of their
+    squares. The variance of T needs further sums of the same. Weights that are not whole numbers
+    are refused with InputError, because pairs of rows cannot be counted.
     """
     if not bins.whole:
         raise InputError(
@@ -157,7 +161,12 @@ def analytic(cells: Cells, options: Options) -> Outcome:
 
 
 def analytic_outcome(scores: BinnedScores, cells: int, detail: str) -> Outcome:
-    """The test of one or several scores of each row; `cells` as for :func:`null_deviation`."""
+    """The test of one or several scores of each row by T, the debiased squared error in cells.
+
+    T is divided by its limiting standard deviation for calibrated scores, and the p-value is the
+    upper tail of the normal distribution. `cells` is the number of cells on each axis, or the
+    paper's m if all classes are tested. `detail` says in words which cells these are.
+    """
     estimate = pair_sums(scores.z, scores.count, scores.hits, scores.first).statistic
     z = estimate / null_deviation(scores.n, cells, scores.classes, scores.k)
     assumptions = (

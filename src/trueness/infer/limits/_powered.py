@@ -292,8 +292,10 @@ def powered(
 def _label_weights(human_prob: ArrayLike | None, has_label: Bools, position: Ints) -> Floats:
     """The weight of the human label of each row, the inverse of its probability; 0 without one.
 
-    `has_label` is about all rows entered, `position` the places of those that are left. Without
-    probabilities all weights are 1. A row without a label whose label was certain is an error.
+    `human_prob` is the probability of each row to get a human label, `has_label` says which rows
+    have one, both for all rows entered; `position` holds the places of the rows that are left.
+    Without probabilities all weights are 1. A row without a label whose probability was 1 is an
+    InputError, and so is a single number for all rows.
     """
     weight = has_label[position].astype(np.float64)
     if human_prob is None:

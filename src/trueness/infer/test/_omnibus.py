@@ -399,8 +399,8 @@ def _bounds_of_cells(cells: Cells, first: Ints) -> list[float]:
     `cells` are the sums per distinct score and `first` is the first cell of each of the B groups.
     The divergence D of a group is O log(O / E) + (N − O) log((N − O) / (N − E)), with O of its N
     labels events and E expected. One bound is from the sum of the divergences: the probability that
-    a Gamma(B) number reaches this sum less B log 2. If there are several groups, another is 2 B
-    e^(−max D). For the proof see "Cells" of :func:`tail_bound`.
+    a Gamma(B) number reaches this sum less B log 2. If there are several groups, another bound is 2
+    B exp(−D) for the largest D. For the proof see "Cells" of :func:`tail_bound`.
     """
     p = cells.score
     n = cells.weight.astype(np.float64)
