@@ -102,6 +102,10 @@ class Verbs(click.Group):
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; errors are printed as messages.
+
+        An option that does not exist gets a suggestion of the nearest.
+        """
         with _orderly_exit(debug="--debug" in ctx.args), deferred(*_SLOW_TO_IMPORT):
             try:
                 return super().invoke(ctx)

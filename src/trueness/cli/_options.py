@@ -74,6 +74,10 @@ class Command(click.Command):
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words of the command line; an option that takes one value may be given once.
+
+        `--all` beside `--help` is taken out and kept: the help then lists all options.
+        """
         if "--all" in args and any(word in args for word in ("-h", "--help")):
             ctx.meta[_ALL] = True
             args = [word for word in args if word != "--all"]
@@ -88,6 +92,7 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; one that has `--demo` needs files or the demo, and not both."""
         if "demo" in ctx.params:
             if ctx.params["demo"] and ctx.params["files"]:
                 raise click.UsageError("Give a FILE or --demo, not both.", ctx)
@@ -97,6 +102,11 @@ class Command(click.Command):
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of the help under their headings.
+
+        If there are many, only those of everyday use are listed, and a line says how to see the
+        others.
+        """
         records = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)

@@ -129,7 +129,11 @@ class Logprobs(NamedTuple):
 
 
 def logprobs_beside(raw: Mapping[str, Any], path: str) -> Logprobs:
-    """The log-probabilities that stand beside a field, or beside an object that holds it."""
+    """The log-probabilities that stand beside a field, or beside an object that holds it.
+
+    `path` is the field, with dots between the names of the objects around it. The innermost object
+    with log-probabilities counts; the result is empty if there is none.
+    """
     holders: list[Any] = [raw]
     for name in path.split(".")[:-1]:
         holders.append(dotted(holders[-1], name))
@@ -142,7 +146,11 @@ def logprobs_beside(raw: Mapping[str, Any], path: str) -> Logprobs:
 
 
 def _logprobs_of(value: Any) -> Logprobs:
-    """The log-probabilities of a chat completion, a list of numbers, or one number."""
+    """The log-probabilities in a value of a log, and their sum.
+
+    The value may be that of a chat completion, a list of numbers, or one number, which is the sum.
+    Anything else gives an empty result.
+    """
     if isinstance(value, Mapping):
         return _logprobs_of(value.get("content", value.get("token_logprobs")))
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -458,7 +466,10 @@ def _uqlm_columns(log: Log) -> dict[str, list[Any]]:
 
 
 def _uqlm_confidence(log: Log, columns: Mapping[str, Any]) -> str | None:
-    """The score of the ensemble, or the only one; None if the caller must choose."""
+    """The column that holds the confidence: the score of the ensemble, or the only score.
+
+    None if there are none, or several of which the caller must choose; a note then names these.
+    """
     for name in _UQLM_WHOLE:
         if name in columns:
             return name

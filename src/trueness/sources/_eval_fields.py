@@ -100,7 +100,11 @@ class NamedFields:
 
 
 def read_targets(targets: TargetsLike) -> Mapping[str, str]:
-    """The right answer of each question, from a CSV file with the columns id and target."""
+    """The right answer of each question, by its id: the answer key.
+
+    `targets` is a mapping, or the path of a CSV file with the columns id and target. InputError if
+    the file cannot be read or has other columns, or if an id has two answers.
+    """
     if isinstance(targets, Mapping):
         return {str(identity): message_text(target) for identity, target in targets.items()}
     path = Path(fspath(targets))

@@ -100,7 +100,11 @@ _LONGEST_FIRST_LINE = 1 << 24
 
 
 def recognise(path: Path) -> str:
-    """The harness that wrote a file, by its content; '' for other files."""
+    """The name of the harness that wrote a file, found from its content; '' for other files.
+
+    A pipe is never recognised, as it can be read only once. Readers of other packages are asked
+    last.
+    """
     if path.name == HELM_FILE:
         return "helm"
     if path.is_fifo():  # a pipe can be read only once
