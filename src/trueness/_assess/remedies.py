@@ -177,7 +177,7 @@ def _best(tried: dict[str, _Trial], task: _Task, *, miscalibrated: bool) -> str 
 
 
 def _map_names(sample: Sample) -> tuple[str, ...]:
-    """The maps to try in any case."""
+    """The maps to try; of many rows or classes only those that are quick to fit."""
     if sample.p.ndim == 1:
         return _VECTOR
     n, k = sample.p.shape

@@ -425,7 +425,12 @@ def _bin_of(p: Scores, edges: Floats, uniform: bool) -> NDArray[np.intp]:
 
 
 def _add_parts(table: Ints, index: NDArray[np.intp], y: Labels, p: Scores, moments: bool) -> None:
-    """Add the rows of one chunk to table[index, y]."""
+    """Add the rows of one chunk to table[index, y], in place.
+
+    The columns of the table are the number of rows, Σhi and Σlo of the scores and, with `moments`,
+    of their squares: whole numbers (see `parts`). Large tables are added to row by row, since a
+    count of all their cells for each chunk would cost more.
+    """
     flat = table.reshape(-1, table.shape[-1])
     where = index * 2
     where += y if y.dtype.kind in "bu" else y.astype(np.intp, copy=False)

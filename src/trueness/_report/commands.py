@@ -64,7 +64,11 @@ def shifts_segments(advice: Advice) -> bool:
 
 
 def _by_column(advice: Advice, origin: Provenance, model: str) -> str:
-    """A map by a column, or by several that are crossed."""
+    """How to fit and apply a map by a column, or by several that are crossed, as text to copy.
+
+    Lines of Python where `origin` has no command for the model; empty where its command is None.
+    On the command line the calibrator is Platt scaling.
+    """
     columns = str(advice.column).split(TIMES)
     if model not in origin.commands:
         by = ", ".join(f"{name!r}: {name}" for name in columns)

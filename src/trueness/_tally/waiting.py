@@ -89,7 +89,12 @@ class WaitingRows(NamedTuple):
         return self._replace(groups=groups, cells=tuple(cells), rows=rows, largest=largest)
 
     def added_to(self, sums: dict[Group, Sketch]) -> dict[Group, Sketch]:
-        """The sums of earlier rows with these."""
+        """The sketches of each group with the rows that wait here added; `sums` stays as it is.
+
+        Each group has one sketch, or one for each of its `buckets` of clusters, made from the cells
+        that were summed so far. Groups without rows are left out. `largest` is the number of rows
+        of the largest cluster over all batches, which a sum of sketches would only bound.
+        """
         total = self.cells[0]
         for cells in self.cells[1:]:
             total = total.plus(cells)

@@ -517,7 +517,7 @@ class Placements(NamedTuple):
 
 
 def placements(cells: Cells) -> Placements | None:
-    """For each cell, the shares of other rows below it and of events above it; ties count half.
+    """For each cell, the shares of non-events below it and of events above it; ties count half.
 
     The sums run over the ascending scores. None if all labels are equal.
     """

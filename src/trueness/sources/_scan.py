@@ -247,8 +247,6 @@ def scan_groups(
     engine : {'auto', 'polars', 'duckdb'}, default 'auto'
         The library that reads a path; by default Polars if it is installed, else DuckDB, which
         reads Parquet and CSV.
-    by : None
-        Not used: for groups, call :func:`scan_groups`.
     min_rows : int, default 1
         Groups of fewer rows are left out, so that no small cell is disclosed; a warning says how
         many rows they have.

@@ -126,9 +126,10 @@ def _limits(auc: float, spread: _Spread, level: float) -> tuple[float, float]:
     """Limits of the area `auc` under the ROC curve, on the logit scale, from its variance.
 
     `spread` has the variance, the effective numbers of events and non-events, and the degrees of
-    freedom. A(1 − A) times the sum of the inverse squares of the two numbers, and times `pseudo`,
-    is added to the variance. The limits lie within the Clopper-Pearson limits of as many
-    independent pairs as the smaller class has rows, which are all there is if the area is 0 or 1.
+    freedom. To the variance is added A(1 − A) times the sum of the inverse squares of the two
+    numbers, times the share `pseudo` of a pseudo-row per class, without which a few well-ranked
+    events would look certain. The limits lie within the Clopper-Pearson limits of as many
+    independent pairs as the smaller class has rows, and equal these if the area is 0 or 1.
     Without degrees of freedom they are 0 and 1.
     """
     if spread.freedom <= 0:

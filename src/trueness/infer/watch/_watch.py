@@ -673,6 +673,10 @@ class Watch:
         return f"Watch({len(self._looks):,} looks, {rows:,} rows, {len(self._names):,} segments)"
 
     def __str__(self) -> str:
+        """Whether there is an alarm, with the clearest evidence and the level that raises one.
+
+        All rows come first; a segment is shown with its weight.
+        """
         i = self._clearest
         name, value = list(self.evidence.items())[i]
         evidence = "without bound" if value == math.inf else f"{value:.2g}"
