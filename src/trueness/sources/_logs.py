@@ -103,7 +103,13 @@ def logs_to_route(request: Request, files: Sequence[str]) -> list[AnswersTable]:
 def pair_logs(
     request: Request, tables: Sequence[AnswersTable], *, only_first_has_confidence: bool
 ) -> DataSet:
-    """The answers of each model to the same questions and epochs, each with its own labels."""
+    """The answers of each model to the same questions and epochs, each with its own labels.
+
+    Questions that only some of the models answered are left out, with a warning. Refused are logs
+    of a single model, models without a question in common, and questions of one id whose text
+    differs. With `only_first_has_confidence` the other models have labels alone. The questions are
+    the clusters unless the request names others; answers have no weights.
+    """
     logs = ModelLogs(tables)
     answers = []
     models = []

@@ -96,7 +96,7 @@ def powered(
         Scores of the judge for every row, or labels: 0 and 1, or those of `y_human` if `pos_label`
         names the event.
     y_prob : array-like of shape (n,)
-        Predicted probabilities of every row: P(positive), or one column per class.
+        Predicted probabilities of every row: P(positive).
     human_prob : array-like of shape (n,) or NextLabels, optional
         The probability with which each row was given to a human, if not the same for all; above 0
         in every row, also where no human looked. The record of :func:`next_labels` also tells the

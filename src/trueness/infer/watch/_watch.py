@@ -673,9 +673,10 @@ class Watch:
         return f"Watch({len(self._looks):,} looks, {rows:,} rows, {len(self._names):,} segments)"
 
     def __str__(self) -> str:
-        """Whether there is an alarm, with the clearest evidence and the level that raises one.
+        """Whether the watch is in alarm, with the stream whose weighted evidence is largest.
 
-        All rows come first; a segment is shown with its weight.
+        An alarm stays on once it is raised. The stream is all rows, or a segment, whose weight is
+        then shown too.
         """
         i = self._clearest
         name, value = list(self.evidence.items())[i]
