@@ -211,7 +211,9 @@ def test_few_clusters_are_noted(rows):
     found = entry(tn.report(y, p, cluster=np.arange(y.size) % 4))
     assert found["remedies"] is None
     assert any("worth 4.0 of equal size" in note for note in found["notes"])
-    assert any("fewer than five clusters to split" in note for note in found["notes"])
+    assert any(
+        "fewer clusters than the five folds of held-out rows" in note for note in found["notes"]
+    )
     by = np.where(np.arange(y.size) < 25, "small", "large")
     segments = entry(tn.report(y, p, cluster=np.arange(y.size) // 5, by=by))["segments"]
     assert segments["notes"][-1].endswith("so flags are less reliable: by = small.")

@@ -116,4 +116,4 @@ def test_the_example_is_a_threshold_at_which_the_score_is_useful():
         f"At a threshold of {100 * first:g} %, one event found is worth {1 / first - 1:.2g} false alarms"
         in text
     )
-    assert f" at {100 * first:g} %." in text
+    assert f"the net benefit at {100 * first:g} % by at most" in text
