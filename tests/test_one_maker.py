@@ -1397,6 +1397,7 @@ def test_the_order_of_questions_changes_no_answer_and_no_warning(case):
     assert plain(first) == plain(last)
 
 
+@pytest.mark.slow
 def test_several_labels_have_a_joint_verdict_and_one_each():
     case = CASES["labels"]
     a, whole = assess(case.whole), page(case.models[0])
@@ -1407,6 +1408,7 @@ def test_several_labels_have_a_joint_verdict_and_one_each():
     assert plain(a.verdict) == plain(joint)
 
 
+@pytest.mark.slow
 def test_a_page_of_assessments_is_the_page_of_their_rows():
     rows, models = CASES["rows"], CASES["models"]
     assert tn.report(assess(rows.whole), progress=False).to_dict() == page(rows.models[0])

@@ -141,6 +141,7 @@ def test_advice_follows_the_gain():
     assert unclear.advice.gain_low < 0
 
 
+@pytest.mark.slow
 def test_a_page_without_an_error_has_no_heading_about_one():
     data = tn.simulate.demo(1_000)
     fine = tn.report(data.y_true, data.truth, progress=False).to_markdown()
@@ -315,6 +316,7 @@ def test_no_number_of_a_page_or_of_a_paper_has_more_than_twelve_digits():
     assert "95% CI −1.08e+168 to 1.000" in " ".join(huge.text("tripod").split())
 
 
+@pytest.mark.slow
 def test_the_text_for_a_paper_does_not_ask_for_what_its_page_shows():
     data = tn.simulate.demo(2_000)
     half = np.arange(2_000) % 2
@@ -356,6 +358,7 @@ def test_a_page_of_intervals_says_nothing_that_needs_scores_that_differ():
     assert "no finite estimate" not in text
 
 
+@pytest.mark.slow
 def test_of_several_labels_limits_have_the_level_that_is_named():
     """Three labels, one of them off: its error has a higher level, the gain of a map has not."""
     rng = np.random.default_rng(3)

@@ -280,6 +280,7 @@ def test_a_map_for_all_rows_is_advised_where_nearly_all_rows_are_one_segment():
     assert a.advice.gain_low > 0
 
 
+@pytest.mark.slow
 def test_a_map_for_all_rows_is_not_advised_where_one_segment_makes_them_wrong():
     """So many rows of one region are off that a map for all rows gains; one by region gains more."""
     region = np.where(np.arange(8_000) % 4 == 0, "south", "north")

@@ -123,6 +123,7 @@ def test_a_report_takes_at_most_three_times_the_memory_of_its_matrix():
     assert float(found.stdout) < 3
 
 
+@pytest.mark.slow
 def test_a_class_that_is_right_on_average_is_said_to_be_and_errors_are_in_points():
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 1.2, (1_500, 4))

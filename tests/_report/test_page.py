@@ -88,6 +88,7 @@ def test_a_title_is_shown():
     assert "<title>Churn &amp; co</title>" in found.page()
 
 
+@pytest.mark.slow
 def test_the_page_states_the_smallest_p_value_as_a_bound_wherever_it_is():
     """Of one of four labels "p = 0.00063" stood above "p ≤ 0.00063"."""
     data = tn.simulate.demo(400)
@@ -101,6 +102,7 @@ def test_the_page_states_the_smallest_p_value_as_a_bound_wherever_it_is():
         assert not bounds & set(re.findall(r"p = (0\.[0-9]+)", text))
 
 
+@pytest.mark.slow
 def test_the_tce_of_a_calibrated_model_is_the_same_in_table_and_picture():
     """With one score the TCE is 0 or 100 %, and its mean, 4.5 %, above the 95 % quantile, 0."""
     p = np.full(4_000, 0.9)
