@@ -141,7 +141,7 @@ def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, cap
 
 
 def _notes_on_measures(lines: list[_Line], model: Model, level: float) -> list[str]:
-    """What the value if calibrated is, which measures have no interval, and where gaps are."""
+    """Notes: how the value if calibrated is made, measures without interval, largest gaps."""
     s = model.summary
     with_floor = [line for line in lines if _has_floor(s, line.key)]
     unbounded = [line.measure.removeprefix("– ") for line in with_floor if line.interval == "–"]

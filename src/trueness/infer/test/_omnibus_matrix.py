@@ -172,7 +172,7 @@ def joint_outcome(
 
 
 def _measured(problems: Sequence[Problem], values: Sequence[Floats]) -> Floats:
-    """What is ranked of sets of labels, which are columns of the values of each problem.
+    """The statistics by which sets of labels are ranked; each set is a column.
 
     A problem is one binary test, such as that of a class. It combines its statistics into one
     number for each set, large if the scores look miscalibrated. The rows of the result are the sum
