@@ -3,9 +3,11 @@
 import inspect
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import ParamSpec, TypeVar, cast
 
-Target = TypeVar("Target", bound=Callable[..., Any])
+Target = TypeVar("Target", bound=Callable[..., object])
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 # The names of other libraries, and those of ours they may stand for; the first that a function has
 # is suggested.
@@ -62,12 +64,12 @@ def suggests_keywords(target: Target) -> Target:
     return cast(Target, _checked(target, target.__qualname__))
 
 
-def _checked(function: Any, name: str) -> Any:
+def _checked(function: Callable[Parameters, Result], name: str) -> Callable[Parameters, Result]:
     known = [one for one in inspect.signature(function).parameters if one not in ("self", "cls")]
     allowed = frozenset(known)
 
     @wraps(function)
-    def checked(*arguments: Any, **keywords: Any) -> Any:
+    def checked(*arguments: Parameters.args, **keywords: Parameters.kwargs) -> Result:
         if keywords and not keywords.keys() <= allowed:
             raise unknown_keyword(name, next(one for one in keywords if one not in allowed), known)
         return function(*arguments, **keywords)

@@ -2,12 +2,12 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 _IMPORT = re.compile(r"^from (\S+) import (?:\(([^)]*)\)|(.*))$", re.MULTILINE)
 # Not in `__all__`, since a star import must not need their libraries.
@@ -16,7 +16,7 @@ _UNLISTED = {"torch", "CalibrationErrorMetric"}
 
 def lazily(
     package: str, file: str
-) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
     """`__all__`, `__getattr__` and `__dir__` of a package whose names live in other modules.
 
     The stub beside `file`, which type checkers read, lists the names: one import for each module.
@@ -30,7 +30,7 @@ def lazily(
     }
     names = sorted(module_of.keys() - _UNLISTED)
 
-    def load(name: str) -> Any:
+    def load(name: str) -> object:
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = module_of[name]
@@ -63,7 +63,9 @@ class _Deferred:
     def __init__(self, modules: tuple[str, ...]) -> None:
         self.modules = modules
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if name not in self.modules:
             return None
         from importlib.util import LazyLoader  # not needed by `import trueness`

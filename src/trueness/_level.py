@@ -1,7 +1,6 @@
 """The confidence level of an answer, and the probabilities of error that follow from it."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +35,7 @@ class Level:
         return (1 - self.confidence) / 2
 
 
-def checked_level(level: Any) -> float:
+def checked_level(level: float) -> float:
     """The level of a confidence set, more than 1/2."""
     is_number = isinstance(level, int | float | np.floating) and not isinstance(level, bool)
     if not is_number or not 0.5 < level < 1:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 __all__ = [
     "InputError",
@@ -36,6 +36,9 @@ __all__ += ["SeparableWarning", "TiedScoresWarning", "TruenessWarning", "warn"]
 
 # Records are named tuples: this file is imported by every call, and dataclasses take milliseconds
 # to load.
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 _LONGEST = 2_000
 # Inside a text, an argument stands in backticks, with its value or without: `missing="drop"`.
@@ -78,7 +81,7 @@ def visible_json(text: str) -> str:
 
 
 def did_you_mean(
-    typed: Any, words: Iterable[str], other: Mapping[str, str] = MappingProxyType({})
+    typed: object, words: Iterable[str], other: Mapping[str, str] = MappingProxyType({})
 ) -> str:
     """A remedy for a misspelt word: the nearest of those allowed, or nothing.
 
@@ -160,7 +163,7 @@ class Remedy(NamedTuple):
 
     name: str
     text: str
-    value: Any = None
+    value: object = None
 
     def __str__(self) -> str:
         return self.text
@@ -428,7 +431,11 @@ def warn(message: str, category: type[TruenessWarning]) -> None:
     warnings.warn(visible(message), category, stacklevel=depth + 1)
 
 
-def quietly(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+def quietly(
+    function: Callable[Parameters, Result],
+    *arguments: Parameters.args,
+    **options: Parameters.kwargs,
+) -> Result:
     """Call a function without the library's warnings, which have been given already."""
     with collected_warnings():
         return function(*arguments, **options)

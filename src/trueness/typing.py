@@ -27,7 +27,7 @@ __all__ = [
 ArrayLike: TypeAlias = Any
 """An array, a list, a Series, a frame or a tensor."""
 
-Json: TypeAlias = Any
+Json: TypeAlias = "str | float | bool | Sequence[Json] | Mapping[str, Json] | None"
 """A plain value: text, a number, a truth value, None, or lists and dicts of these."""
 
 Option: TypeAlias = Any

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
 import numpy as np
 
 from trueness.errors import InputError, did_you_mean
-from trueness.typing import Json
 
 _TOO_LARGE = 2**62
 Seed: TypeAlias = int | np.random.Generator | None
@@ -102,7 +101,10 @@ def checked_word(value: object, name: str, words: tuple[str, ...]) -> str:
     return value
 
 
-def checked_json(value: object, name: str) -> Json:
+Plain = TypeVar("Plain")
+
+
+def checked_json(value: Plain, name: str) -> Plain:
     """The value as JSON brings it back; an error names the argument if that is another value."""
     try:
         back = json.loads(json.dumps(value, allow_nan=False, ensure_ascii=False))
@@ -112,7 +114,8 @@ def checked_json(value: object, name: str) -> Json:
     if not is_same:
         demand = "must be ready for JSON: text, numbers, lists and dicts of these"
         raise InputError(name, demand, f"got {reprlib.repr(value)}")
-    return back
+    plain: Plain = back
+    return plain
 
 
 def check_flag(value: object, name: str) -> None:

@@ -268,7 +268,7 @@ def _view(explorer: Explorer) -> dict[str, Any]:
 
     What equals a number that it has already is None.
     """
-    view: dict[str, Any] = json_ready(explorer)
+    view = json_ready(explorer)
     view["name"] = visible(explorer.name)
     if explorer.weight == explorer.n:  # the script then takes n
         view["weight"] = None

@@ -6,7 +6,7 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, overload
 
 from trueness.errors import visible as visible
 from trueness.errors import visible_json as visible_json
@@ -133,6 +133,20 @@ def align(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
     return "\n".join(aligned)
 
 
+class _Record(Protocol):
+    """A dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+@overload
+def json_ready(value: _Record | Mapping[Any, Any]) -> dict[str, Any]: ...
+
+
+@overload
+def json_ready(value: object) -> "Json": ...
+
+
 def json_ready(value: object) -> "Json":
     """Plain values for JSON: records and arrays as dicts and lists, nan and infinity as None.
 
@@ -140,13 +154,15 @@ def json_ready(value: object) -> "Json":
     {'4': [None, None, 1.5], 'a': 'no'}
     """
     if hasattr(value, "to_dict"):
-        return json_ready(value.to_dict())
+        entries: object = value.to_dict()
+        return json_ready(entries)
     if is_dataclass(value):
         return {field.name: json_ready(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(name): json_ready(item) for name, item in value.items()}
     if hasattr(value, "tolist"):
-        return json_ready(value.tolist())
+        items: object = value.tolist()
+        return json_ready(items)
     if isinstance(value, list | tuple):
         return [json_ready(item) for item in value]
     if isinstance(value, float):

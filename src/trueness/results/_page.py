@@ -477,7 +477,7 @@ class Contents:
 
 def as_json(contents: Contents) -> dict[str, Any]:
     """Plain values by name; undefined and infinite numbers are None."""
-    data: dict[str, Any] = {"schema": SCHEMA} | json_ready(contents)
+    data = {"schema": SCHEMA} | json_ready(contents)
     # The answers have them, with the name of the map.
     for name in ("commands", "arguments", "cluster", "cluster_name", "other", "of_answers"):
         del data["provenance"][name]
@@ -492,7 +492,7 @@ def _model_json(data: dict[str, Any], model: Model) -> dict[str, Any]:
         del data[name]
     del data["advice"]  # the answers have it
     data["summary"] = _with_limits(data["summary"])
-    ratio_low, ratio_high = json_ready(model.picture.ratio_limits)
+    ratio_low, ratio_high = map(json_ready, model.picture.ratio_limits)
     picture = data["picture"]
     data["picture"] = picture["bins"] | {
         "interval_low": picture["interval_low"],

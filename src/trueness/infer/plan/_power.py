@@ -551,7 +551,7 @@ def acceptance_size(
         return kept / drawn
 
     return rows_for(
-        partial(quietly, accepted), power, _FIRST_ROWS, fewest=_LEAST_ROWS, times=4, draws=draws
+        lambda n: quietly(accepted, n), power, _FIRST_ROWS, fewest=_LEAST_ROWS, times=4, draws=draws
     )
 
 
