@@ -29,8 +29,8 @@ from eval_logs import (
 from time_limit import time_limit
 
 import trueness as tn
-from trueness.sources import _eval_formats as formats
 from trueness.sources import eval_log
+from trueness.sources.log_formats import _inspect_archive as archive
 
 DATA = Path(os.environ.get("TRUENESS_DATA", ""), "evals")
 stored = pytest.mark.skipif(
@@ -856,8 +856,8 @@ def test_a_small_archive_cannot_fill_a_memory(tmp_path):
 
 
 def test_all_members_of_an_archive_share_the_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "_ROOM", 3_000)
-    monkeypatch.setattr(formats, "_RATIO", 1)
+    monkeypatch.setattr(archive, "_ROOM", 3_000)
+    monkeypatch.setattr(archive, "_RATIO", 1)
     samples = [
         inspect_sample(i, "C", metadata={"confidence": 0.5}, pad=" " * 1_000) for i in range(9)
     ]

@@ -11,8 +11,8 @@ from eval_logs import write_lines
 from mutated_logs import ODD, fault_of, places, replaced, write
 
 import trueness as tn
-from trueness.sources import _eval_exports as exports
 from trueness.sources import eval_log
+from trueness.sources.log_formats import _plugins as plugin_formats
 
 
 def pairs(found):
@@ -409,11 +409,11 @@ def plugins(monkeypatch):
                 return reader
 
         entries = [Entry(name, f"package:{name}", "trueness.logs") for name, _ in readers]
-        monkeypatch.setattr(exports, "entry_points", lambda group: entries)
-        exports._plugins.cache_clear()
+        monkeypatch.setattr(plugin_formats, "entry_points", lambda group: entries)
+        plugin_formats._plugins.cache_clear()
 
     yield install
-    exports._plugins.cache_clear()
+    plugin_formats._plugins.cache_clear()
 
 
 def test_another_package_adds_a_format_by_an_entry_point(tmp_path, plugins):

@@ -4,13 +4,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from trueness._input.columns import (
-    DROP_MISSING,
-    Column,
-    column,
-    refuse_bad,
-    refuse_missing,
-)
+from trueness._input.columns import DROP_MISSING, Column, column, refuse_bad, refuse_missing
 from trueness._input.labels import check_pos_label, labels_missing
 from trueness._input.scores import numeric
 from trueness.errors import InputError, Remedy

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness._text.numbers import (
-    TOO_SMALL,
-    common_decimals,
-    level_percent,
-    points,
-    rule_in_words,
-)
+from trueness._text.numbers import TOO_SMALL, common_decimals, level_percent, points, rule_in_words
 from trueness._text.table import Cell, Column, Kind, Table, written
 from trueness.cli._printing import (
     LIMITS,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from trueness.errors import InputError
-from trueness.sources._eval_exports import logprobs_beside
+from trueness.sources._eval_logprobs import logprobs_beside
 from trueness.sources._eval_sample import Log, Sample, dotted, message_text
 
 TargetsLike: TypeAlias = str | PathLike[str] | Mapping[Any, Any]

@@ -5,7 +5,8 @@ A reader is a function of a log that yields one `Sample` after the other.
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,6 +60,16 @@ class Targets(NamedTuple):
 NO_TARGETS = Targets()
 
 
+class Choices(NamedTuple):
+    """The options of a question, if it has any, and which are right."""
+
+    options: Options | None
+    targets: Targets
+
+
+NO_CHOICES = Choices(None, NO_TARGETS)
+
+
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -85,6 +96,17 @@ class Sample(NamedTuple):  # made in a third of the time of a frozen dataclass
     confidences: Mapping[str, Confidence] = _NOTHING
     part: str = ""  # the filter of lm-eval, or the split of HELM: a log may have several
     perturbed: bool = False
+
+
+class Epochs:
+    """Numbers the answers of one model to one question: repeats are further samples."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[Hashable] = Counter()
+
+    def next_of(self, *question: Hashable) -> int:
+        self._counts[question] += 1
+        return self._counts[question]
 
 
 # ---- Fields by path and type
@@ -117,6 +139,26 @@ def typed(value: Any, kind: Any, place: str, name: str = "") -> Any:
     raise InputError("", demand, f"got {type(value).__name__}")
 
 
+def checked_row(
+    raw: Any, log: Log, types: Mapping[str, type], needed: Sequence[str] = ()
+) -> dict[str, Any]:
+    """An object of the log whose fields have the types that its harness writes.
+
+    `types` are those of fields by their paths; a field that is absent or null has none. Refused are
+    objects without the `needed` fields.
+    """
+    row: dict[str, Any] = typed(raw, dict, log.place)
+    for name in needed:
+        if name not in row:
+            problem = f"field {name!r} is missing: damaged, or a log of another schema"
+            raise InputError("", f"{log.place}: {problem}")
+    for name, kind in types.items():
+        value = dotted(row, name)
+        if value is not None:
+            typed(value, kind, log.place, name)
+    return row
+
+
 def subject_of(fields: Any) -> str:
     """The subject, category, topic or domain among some fields; empty if there is none."""
     if not isinstance(fields, Mapping):
@@ -140,6 +182,13 @@ def as_list(value: Any) -> list[Any]:
     return [value]
 
 
+def unwrapped(response: Any) -> Any:
+    """What stands inside of lists of one element."""
+    while isinstance(response, list) and len(response) == 1:
+        response = response[0]
+    return response
+
+
 def message_text(content: Any) -> str:
     """The content of a message as text: it is a string, a list of parts, or a message."""
     if content is None:
@@ -154,9 +203,24 @@ def message_text(content: Any) -> str:
     return str(content)
 
 
-def token_pairs(content: Sequence[Any]) -> list[tuple[str, float]]:
-    """The tokens of a chat completion with their log-probabilities."""
-    return [(str(token.get("token", "")), number_or_nan(token.get("logprob"))) for token in content]
+def as_text(value: Any) -> str:
+    """A value as a name: texts as they are, others as JSON."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def output_text(output: Any) -> str | None:
+    """What a model returned: a text, a message, or any JSON; None if it returned nothing."""
+    if output is None:
+        return None
+    if isinstance(output, list) and output and isinstance(output[-1], Mapping):
+        # Of a conversation, the last message is the answer; other lists are parts of a message.
+        is_conversation = "content" in output[-1]
+        return message_text(output[-1] if is_conversation else output)
+    if isinstance(output, Mapping) and "content" in output:
+        return message_text(output)
+    return as_text(output)
 
 
 # ---- Reading JSON

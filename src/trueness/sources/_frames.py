@@ -17,13 +17,7 @@ import numpy as np
 from trueness._input.arguments import checked_word, is_real
 from trueness._input.columns import is_decimal, is_missing, numbers_of
 from trueness.errors import InputError, MissingLibraryError
-from trueness.sources._files import (
-    SEPARATORS,
-    expand_paths,
-    inner_suffix,
-    open_table,
-    partition_of,
-)
+from trueness.sources._files import SEPARATORS, expand_paths, inner_suffix, open_table, partition_of
 from trueness.sources._question import Question, absent_column, column_error, refuse_repeated
 from trueness.sources._table import (
     ArrowFile,

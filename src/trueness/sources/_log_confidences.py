@@ -16,14 +16,8 @@ from trueness.sources._eval_confidence import (
     agreement,
     factor_for_few_samples,
 )
-from trueness.sources._eval_sample import (
-    Log,
-)
-from trueness.sources._log_request import (
-    RANKINGS,
-    SOURCES,
-    LogRequest,
-)
+from trueness.sources._eval_sample import Log
+from trueness.sources._log_request import RANKINGS, SOURCES, LogRequest
 from trueness.sources._log_row import Row
 
 # What `confidence="auto"` tries, in this order.

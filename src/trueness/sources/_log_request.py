@@ -7,9 +7,7 @@ from functools import cached_property
 
 from trueness._input.arguments import checked_number, is_real
 from trueness.errors import InputError
-from trueness.sources._eval_confidence import (
-    CONFIDENCE_WORDS,
-)
+from trueness.sources._eval_confidence import CONFIDENCE_WORDS
 from trueness.sources._eval_fields import NamedFields, TargetsLike, read_targets
 
 SOURCES = {

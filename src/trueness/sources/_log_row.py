@@ -20,18 +20,8 @@ from trueness.sources._eval_confidence import (
     states,
     verdict_of_score,
 )
-from trueness.sources._eval_sample import (
-    Log,
-    Options,
-    Sample,
-    Targets,
-    dotted,
-)
-from trueness.sources._log_request import (
-    RANKING_OF_METRIC,
-    RANKINGS,
-    LogRequest,
-)
+from trueness.sources._eval_sample import Log, Options, Sample, Targets, dotted
+from trueness.sources._log_request import RANKING_OF_METRIC, RANKINGS, LogRequest
 
 _LONGEST_ANSWER = 200
 # Their answer to a multiple-choice question is the most probable option.

@@ -10,8 +10,9 @@ import numpy as np
 from trueness.errors import InputError
 from trueness.sources._answers_table import AnswersTable, objects
 from trueness.sources._data_set import DataSet
-from trueness.sources._eval_log import is_eval_log, read_answers
+from trueness.sources._eval_log import read_answers
 from trueness.sources._files import files_below
+from trueness.sources._log_files import is_eval_log
 from trueness.sources._log_request import LogRequest
 from trueness.sources._long import paired
 from trueness.sources._numpy import Arrays

@@ -1,0 +1,1 @@
+"""Evaluation logs as samples, one at a time: a file for each format."""
