@@ -43,3 +43,11 @@ def test_scores_in_order_have_an_area_of_one_and_never_more():
     for seed in range(20):
         w = np.random.default_rng(seed).uniform(0.1, 2, 30)
         assert 1 - 1e-14 < tn.auc(np.arange(30) >= 17, np.arange(30) / 30, sample_weight=w) <= 1
+
+
+@pytest.mark.parametrize("light", [1e-3, 1e-6])
+def test_non_events_of_little_weight_are_ranked_as_exactly_as_others(light):
+    w = [light, light, 8e8]
+    options = {"sample_weight": w, "weight_type": "importance"}
+    assert tn.auc([0, 0, 1], [0.1, 0.2, 0.9], **options) == 1
+    assert tn.auc([0, 0, 1], [0.1, 0.9, 0.8], **options) == 0.5

@@ -521,12 +521,13 @@ def placements(cells: Cells) -> Placements | None:
 
     The sums run over the ascending scores. None if all labels are equal.
     """
-    _, weight, total = cells.totals
-    rest = weight - total
-    if total <= 0 or rest <= 0:
-        return None
     events = cells.events.astype(np.float64)
     non_events = cells.weight - events
+    total = cells.totals.events
+    # Not weight - total, which loses the digits of non-events that weigh far less than the events.
+    rest = float(non_events.sum())
+    if total <= 0 or rest <= 0:
+        return None
     below = (np.cumsum(non_events) - non_events / 2) / rest
     above = 1 - (np.cumsum(events) - events / 2) / total
     return Placements(events, non_events, below, above)
