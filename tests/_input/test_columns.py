@@ -308,3 +308,17 @@ def test_what_is_missing_is_the_same_in_any_container():
 def test_tensors_on_a_gpu_are_the_same():
     assert measures(torch.tensor(Y).cuda(), torch.tensor(P).cuda()) == measures(Y, P)
     assert measures(torch.tensor(Y3).cuda(), torch.tensor(P3).bfloat16().cuda()) == measures(Y3, P3)
+
+
+@pytest.mark.parametrize("unit", ["datetime64[D]", "timedelta64[s]"])
+@pytest.mark.parametrize("form", [np.asarray, list, pd.Series], ids=["array", "list", "series"])
+def test_a_date_that_is_not_a_time_is_a_missing_cluster(unit, form):
+    rng = np.random.default_rng(0)
+    p = rng.random(60)
+    y = (rng.random(60) < p).astype(int)
+    cluster = np.repeat(np.arange(30), 2).astype(unit)
+    cluster[3] = "NaT"
+    with pytest.raises(tn.InputError, match="1 of 60 rows has one, the first at row 3"):
+        tn.estimate("brier", y, p, cluster=form(cluster))
+    with pytest.warns(tn.TruenessWarning, match="1 of 60 rows"):
+        assert tn.estimate("brier", y, p, cluster=form(cluster), missing="drop").n == 59

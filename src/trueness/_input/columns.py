@@ -115,7 +115,7 @@ def _remedy(passed: object, name: str) -> str:
 
 
 def _from_numpy(array: NDArray[Any]) -> Column:
-    """A column of an array; masked entries are its missing ones."""
+    """A column of an array; its missing entries are masked ones and dates that are not a time."""
     missing = None
     # A masked array; numpy.ma need not be imported.
     if hasattr(array, "filled") and hasattr(array, "mask"):
@@ -124,6 +124,9 @@ def _from_numpy(array: NDArray[Any]) -> Column:
     array = np.asarray(array)
     if array.dtype.kind == "T":
         array = array.astype(object)
+    if array.dtype.kind in "mM" and np.isnat(array).any():
+        no_time = by_row(np.isnat(array))
+        missing = no_time if missing is None else missing | no_time
     return Column(array, missing)
 
 
