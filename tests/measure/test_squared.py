@@ -177,3 +177,16 @@ def test_two_columns_are_the_binary_problem_of_the_second_for_estimate_and_inter
     assert top == tn.squared_ece(y, P, kind="confidence", bins=bins) != second
     assert tn.ece_interval(y, P, k=1, bins=bins, squared=True).estimate == pytest.approx(top)
     assert "binary problem" not in str(tn.ece_interval(y, P, k=1, bins=bins))
+
+
+@pytest.mark.parametrize("weight_type", ["auto", "importance"])
+def test_bins_of_other_weights_say_that_rows_or_a_tally_are_needed(weight_type):
+    sums = tn.binned(
+        [0, 1, 1],
+        [0.2, 0.4, 0.9],
+        bins=2,
+        sample_weight=[0.5, 1.5, 2],
+        weight_type=weight_type,
+    )
+    with pytest.raises(tn.InputError, match=r"weights pass a Tally, or labels and scores\.$"):
+        tn.squared_ece(sums)

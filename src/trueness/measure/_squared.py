@@ -236,10 +236,9 @@ def _frequency(bins: Bins) -> float:
     """
     n = bins.weight
     if not bins.whole:
-        remedy = "For other weights use `weight_type='importance'`."
-        raise InputError(
-            "sample_weight", "must be whole numbers that sum to less than 2³⁵", remedy=remedy
-        )
+        demand = "must be whole numbers that sum to less than 2³⁵ where bins are passed"
+        remedy = "For other weights pass a Tally, or labels and scores."
+        raise InputError("sample_weight", demand, remedy=remedy)
     squares = bins.events - 2 * bins.sum_event_score + bins.sum_square
     return float(pair_mean(n, bins.excess[:, np.newaxis], squares))
 
