@@ -1,7 +1,6 @@
 """What the scores mean for decisions: net benefit or risk, and a threshold to accept from."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from trueness.infer.decision._accept import threshold_of
 from trueness.infer.decision._decide import certificate_of
 from trueness.infer.decision._net_benefit import benefit_of
 from trueness.infer.decision._risk_coverage import risk_of
+from trueness.results._decisions import single
 from trueness.results._page import Decisions, Summary
 
 _ACCURACY = 0.95
@@ -63,16 +63,18 @@ def _obstacle(data: Evidence, summary: Summary, options: Options) -> str:
 
 def _risk_record(data: Evidence, level: float, *, answers: bool) -> Decisions | None:
     """Risk against coverage in hundredths; None if the confidences have no skill."""
-    risk: Any = risk_of(data, level, True)
-    if risk.aurc.high >= risk.risk[-1] and not answers:
+    risk = risk_of(data, level, True)
+    coverage = single(risk.coverage)
+    wrong = single(risk.risk)
+    if single(risk.aurc).high >= wrong[-1] and not answers:
         return None
     # Tied rows are accepted together.
-    shown = np.unique(np.searchsorted(risk.coverage, _SHARES - 1e-12))
+    shown = np.unique(np.searchsorted(coverage, _SHARES - 1e-12))
     risk = replace(
         risk,
-        threshold=risk.threshold[shown],
-        coverage=risk.coverage[shown],
-        risk=risk.risk[shown],
+        threshold=single(risk.threshold)[shown],
+        coverage=coverage[shown],
+        risk=wrong[shown],
     )
     return Decisions(threshold_of(data, _ACCURACY, level, "accuracy"), risk=risk)
 

@@ -5,18 +5,17 @@ import re
 import shlex
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
 
 import trueness
 from trueness._input.segment_columns import TIMES
 from trueness.results._page import Provenance
-from trueness.results._remedies import Advice
+from trueness.results._remedies import Advice, Unfitted
 
 _MAP = "map.json"
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".npz")
 
 
-def fit_command(calibrator: Any, origin: Provenance, model: str) -> str:
+def fit_command(calibrator: Unfitted, origin: Provenance, model: str) -> str:
     """How to fit the map and to apply it: as shell commands if the rows were read by one."""
     takes_clusters = type(calibrator).__name__ == "AutoCalibration"
     if model not in origin.commands:
@@ -55,6 +54,7 @@ def segment_command(advice: Advice, origin: Provenance, model: str) -> str:
     """How to fit and apply the map of a segment: by its column, or to its rows alone."""
     if shifts_segments(advice):
         return _by_column(advice, origin, model)
+    assert advice.calibrator is not None
     return _of_segment(advice.calibrator, origin, model)
 
 
@@ -86,7 +86,7 @@ def _by_column(advice: Advice, origin: Provenance, model: str) -> str:
     return _fit_and_apply(" ".join(words), origin)
 
 
-def _of_segment(calibrator: Any, origin: Provenance, model: str) -> str:
+def _of_segment(calibrator: Unfitted, origin: Provenance, model: str) -> str:
     """A map of the rows of one segment, which are to be selected first."""
     if model not in origin.commands:
         command = fit_command(calibrator, origin, model)
@@ -108,14 +108,14 @@ def _suffix(origin: Provenance) -> str:
     return ".csv"
 
 
-def in_python(calibrator: Any) -> str:
+def in_python(calibrator: object) -> str:
     """The call that makes a calibrator, from `tn` if it is an everyday name there."""
     everyday = type(calibrator).__name__ in trueness.__all__
     package = "tn" if everyday else "tn.recalibrate"
     return f"{package}.{calibrator!r}"
 
 
-def as_options(calibrator: Any) -> str:
+def as_options(calibrator: Unfitted) -> str:
     """A calibrator as options of ``trueness fit``."""
     kind = type(calibrator)
     name = re.sub(r"(?<!^)(?=[A-Z])", "-", kind.__name__).lower()

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, TypeVar
 
 from trueness._assess.advice import advise
 from trueness._assess.asked import Asked
@@ -36,18 +36,36 @@ from trueness._report.statements import answers_on_statement
 from trueness._text.numbers import level_percent, rule_in_words
 from trueness._version import __version__
 from trueness.errors import quietly
-from trueness.results import Judge, Series, Verdict
+from trueness.results import Judge, Series, Slices, Verdict
 from trueness.results import Segments as Tested
 from trueness.results._page import (
     Contents,
     Model,
     Provenance,
+    Segments,
     Settings,
 )
 from trueness.results._remedies import Remedies
 
+Part = TypeVar("Part", bound=Segments | Slices)
 _STEPS = 6
 _WORST = 3
+
+
+class Extras(TypedDict, total=False):
+    """What a report of files has beside the models."""
+
+    files: Sequence[Mapping[str, Any]] | None
+    series: Series | None
+    confidences: Mapping[str, Any] | None
+    judge: Judge | None
+
+
+class Shown(Extras):
+    """What `compute_contents` takes beside the models and their options."""
+
+    title: str | None
+    progress: Callable[[int, int], None]
 
 
 def compute_contents(
@@ -58,10 +76,10 @@ def compute_contents(
     *,
     title: str | None,
     progress: Callable[[int, int], None],
-    files: Sequence[Mapping[str, Any]] | None,
-    series: Series | None,
-    confidences: Mapping[str, Any] | None,
-    judge: Judge | None,
+    files: Sequence[Mapping[str, Any]] | None = None,
+    series: Series | None = None,
+    confidences: Mapping[str, Any] | None = None,
+    judge: Judge | None = None,
 ) -> Contents:
     """Everything, model by model, from what was asked about each.
 
@@ -229,9 +247,11 @@ def _remedies(a: Asked, notes: Notes) -> Remedies | None:
     return fixes
 
 
-def _with_notes(part: Any, notes: tuple[str, ...]) -> Any:
+def _with_notes(part: Part | None, notes: tuple[str, ...]) -> Part | None:
     """Segments or slices with further notes; None where there are none of these."""
-    return None if part is None else replace(part, notes=(*part.notes, *notes))
+    if part is None:
+        return None
+    return replace(part, notes=(*part.notes, *notes))
 
 
 def _with_answers(

@@ -1,7 +1,7 @@
 """Decisions on the page: what follows in sentences, and a chart of net benefit or of risk."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,8 +18,11 @@ from trueness._report.svg import (
 )
 from trueness._text.numbers import level_percent, number, percent, span
 from trueness.results import Estimate, NetBenefit
+from trueness.results._decisions import single
 from trueness.results._page import Decisions
+from trueness.typing import ArrayLike, Floats
 
+Places: TypeAlias = Callable[[ArrayLike, ArrayLike], list[tuple[float, float]]]
 _LEFT = 68.0
 _TOP = 12.0
 _WIDE = 380.0
@@ -31,12 +34,15 @@ def decision_sentences(decisions: Decisions) -> tuple[str, ...]:
     level = level_percent(decisions.accept.level)
     accept = str(decisions.accept)
     if decisions.benefit is None or decisions.certificate is None:
-        risk: Any = decisions.risk
-        half = int(np.searchsorted(risk.coverage, 0.5 - 1e-12))
-        aurc = risk.aurc
+        risk = decisions.risk
+        assert risk is not None
+        coverage = single(risk.coverage)
+        wrong = single(risk.risk)
+        half = int(np.searchsorted(coverage, 0.5 - 1e-12))
+        aurc = single(risk.aurc)
         risks = (
-            f"Of the most confident {percent(risk.coverage[half], 0)} of the answers, "
-            f"{percent(risk.risk[half])} are wrong; of all answers, {percent(risk.risk[-1])}. "
+            f"Of the most confident {percent(coverage[half], 0)} of the answers, "
+            f"{percent(wrong[half])} are wrong; of all answers, {percent(wrong[-1])}. "
             f"The mean over all shares (AURC) is {number(aurc.value)} "
             f"({span(aurc.low, aurc.high)} at {level} confidence)."
         )
@@ -60,8 +66,7 @@ def decision_sentences(decisions: Decisions) -> tuple[str, ...]:
 def _most_to_gain(benefit: NetBenefit, certificate: Estimate, threshold: float) -> str:
     """The bound on what a map adds at a threshold, or the gain of perfect decisions if less."""
     bound = certificate.high / (1 - threshold)
-    values: Any = benefit.value
-    now = float(values[np.searchsorted(benefit.threshold, threshold)])
+    now = float(single(benefit.value)[np.searchsorted(benefit.threshold, threshold)])
     gain_of_perfect = benefit.prevalence - now
     raised = f"Recalibration can raise the net benefit at {percent(threshold)} by at most"
     if bound > gain_of_perfect:
@@ -77,38 +82,41 @@ def decision_chart(decisions: Decisions) -> str:
     benefit = decisions.benefit
     if benefit is not None:
         x = benefit.threshold
-        y: Any = benefit.value
+        y = single(benefit.value)
         names = ("threshold", "net benefit per row")
         top = max(y.max(), benefit.treat_all[0])
         low = -0.25 * top
         high = 1.15 * top
         end = float(x[-1])
     else:
-        risk: Any = decisions.risk
+        risk = decisions.risk
+        assert risk is not None
         names = ("share of the answers accepted", "errors among them")
-        x = np.append(0.0, risk.coverage)
-        y = np.append(risk.risk[0], risk.risk)
+        x = np.append(0.0, single(risk.coverage))
+        wrong = single(risk.risk)
+        y = np.append(wrong[0], wrong)
         low = 0.0
         high = 1.15 * float(y[x >= min(0.05, x[-1])].max())
         end = 1.0
 
-    def places(xs: Any, ys: Any) -> list[tuple[float, float]]:
+    def places(xs: ArrayLike, ys: ArrayLike) -> list[tuple[float, float]]:
         up = (np.clip(ys, low, high) - low) / (high - low)
         return list(zip(_LEFT + _WIDE * np.asarray(xs) / end, _TOP + _HIGH * (1 - up), strict=True))
 
-    def line(xs: Any, ys: Any) -> str:
+    def line(xs: ArrayLike, ys: ArrayLike) -> str:
         return tag("polyline", points=path(places(xs, ys)), class_="diagonal", fill="none")
 
-    def band(bottom: Any, above: Any, kind: str) -> str:
+    def band(bottom: Floats, above: Floats, kind: str) -> str:
         drawn = np.isfinite(bottom + above)
         return area(places(x[drawn], bottom[drawn]), places(x[drawn], above[drawn]), kind)
 
     inside = [*_frame(places, low, high, end, names)]
     if benefit is not None:
         # No band lies on another.
-        inside.append(band(benefit.band_low, benefit.low, "confidence"))
-        inside.append(band(benefit.high, benefit.band_high, "confidence"))
-        inside.append(band(benefit.low, benefit.high, "confidence inner"))
+        limits = single(benefit.low), single(benefit.high)
+        inside.append(band(single(benefit.band_low), limits[0], "confidence"))
+        inside.append(band(limits[1], single(benefit.band_high), "confidence"))
+        inside.append(band(*limits, "confidence inner"))
         drawn = benefit.treat_all >= low
         inside.append(line(x[drawn], benefit.treat_all[drawn]))
     elif decisions.accept.certified:
@@ -118,7 +126,7 @@ def decision_chart(decisions: Decisions) -> str:
 
 
 def _frame(
-    places: Any, low: float, high: float, end: float, names: tuple[str, str]
+    places: Places, low: float, high: float, end: float, names: tuple[str, str]
 ) -> Iterable[str]:
     """Grid, ticks and names of the axes, and a line at 0."""
     for value in np.arange(0, end + 1e-9, round_step(end)):

@@ -440,7 +440,8 @@ def remedies_sentence(model: Model) -> str:
             finding = "Nothing was found that needs a map of all rows"
         which = f"{finding}. The most promising map of all rows, {name},"
     recipe = ""
-    if best.name != PRIOR_CORRECTION:  # the sentence on the shift says how to undo it
+    # The sentence on the shift says how to undo it.
+    if best.calibrator is not None and best.name != PRIOR_CORRECTION:
         recipe = (
             f" In Python, {in_python(best.calibrator)}.fit(y_prob, y_true); on the command "
             f"line, trueness fit FILE {as_options(best.calibrator)} -o map.json."

@@ -111,7 +111,7 @@ def files_table(
     return Table(columns, lines, notes, "files", "Each file, and all together")
 
 
-def _cell(row: Mapping[str, Any], key: str) -> Any:
+def _cell(row: Mapping[str, Any], key: str) -> object:
     """The cell of a file in the column `key`: a flag, an interval or a number.
 
     A number that is not known is None, so that a column without any is left out.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from trueness._report import document
 from trueness._report.charts import curve_chart
@@ -13,6 +13,9 @@ from trueness._text.numbers import level_percent, number, p_value, percent, span
 from trueness._text.table import Cell, Column, Kind, Table
 from trueness.results import Estimate, GradeTable, Stability
 from trueness.results._page import Contents
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 Style: TypeAlias = Literal["credit", "clinical"]
 
@@ -62,7 +65,7 @@ class Section(NamedTuple):
     title: str
     facts: tuple[str, ...] = ()
     """Sentences."""
-    pictures: tuple[Any, ...] = ()
+    pictures: tuple["Markup", ...] = ()
     """Charts and tables as HTML."""
     terms: Mapping[str, str] = {}
     """What is looked up by name."""
@@ -178,7 +181,7 @@ def _calibration(filing: Filing) -> Section:
     charts = [_figure(reliability_chart(model.picture, first), _BINS.format(level=level))]
     if model.curve is not None:
         charts.append(_figure(curve_chart(model.curve, first), _CURVE.format(level=level)))
-    pictures: list[Any] = [Markup('<div class="pair">{}</div>').format(Markup("").join(charts))]
+    pictures = [Markup('<div class="pair">{}</div>').format(Markup("").join(charts))]
     pictures += _markup(tables.get("panel", tables["summary"]))
     facts = [model.verdict.headline, model.verdict.certainty]
     if filing.grades is not None:
@@ -196,7 +199,7 @@ def _calibration(filing: Filing) -> Section:
     )
 
 
-def _figure(chart: str, caption: str) -> Any:
+def _figure(chart: str, caption: str) -> "Markup":
     from markupsafe import Markup
 
     return Markup("<figure>{}<figcaption>{}</figcaption></figure>").format(Markup(chart), caption)
@@ -211,7 +214,7 @@ def _grades_table(grades: GradeTable) -> Table:
     return Table.from_lines(columns, lines, notes=[grades.rule], name="grades", sortable=False)
 
 
-def _grade_cell(key: str, text: str) -> Any:
+def _grade_cell(key: str, text: str) -> str | Cell:
     if key in _GRADE_WORDS:
         return text
     return Cell(None, text)
@@ -293,7 +296,7 @@ def _receipt(filing: Filing) -> Section:
     return Section("receipt", "Receipt", terms=terms | circumstances)
 
 
-def _markup(table: Table) -> tuple[Any, ...]:
+def _markup(table: Table) -> tuple["Markup", ...]:
     from markupsafe import Markup
 
     return (Markup(table.to_html()),)

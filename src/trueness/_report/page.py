@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from html import escape
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trueness._report import document
 from trueness._report.answers import TERMS
@@ -32,6 +32,13 @@ from trueness._text.table import Column, Table
 from trueness.results._first_screen import Answer
 from trueness.results._page import Contents, Explorer, Model
 from trueness.results._panel import text_on_page
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
+    from markupsafe import Markup
+
+    from trueness.plot._series import Watched
+    from trueness.results import WatchedSegment
 
 _FRAME_HEIGHT = 860
 _NUMBER = r"−?\d[\d,]*(?:\.\d+)?"
@@ -66,7 +73,7 @@ def page(contents: Contents) -> str:
     return text
 
 
-def _in_html(tables: Mapping[str, Table]) -> dict[str, Any]:
+def _in_html(tables: Mapping[str, Table]) -> dict[str, "Markup"]:
     from markupsafe import Markup
 
     return {name: Markup(table.to_html()) for name, table in tables.items()}
@@ -88,18 +95,21 @@ def part(name: str) -> str:
     )
 
 
-def _template() -> Any:
+def _template() -> "Template":
     return environment().get_template("report.html")
 
 
 @cache
-def environment() -> Any:
+def environment() -> "Environment":
     """The templates and their filters."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    blocks: Any = {"trim_blocks": True, "lstrip_blocks": True}
     templates = Environment(
-        loader=FunctionLoader(part), autoescape=True, undefined=StrictUndefined, **blocks
+        loader=FunctionLoader(part),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     templates.filters |= {
         "percent": level_percent,
@@ -110,7 +120,7 @@ def environment() -> Any:
     return templates
 
 
-def _with_code(text: str) -> Any:
+def _with_code(text: str) -> "Markup":
     """A note as HTML, with what stands between backticks as code."""
     from markupsafe import Markup
 
@@ -227,7 +237,7 @@ def _answer(
     }
 
 
-def _marked_up(text: str, explained: set[str]) -> Any:
+def _marked_up(text: str, explained: set[str]) -> "Markup":
     """Text as HTML: ranges of numbers stand out, and terms carry their explanation."""
     from markupsafe import Markup
 
@@ -290,7 +300,7 @@ _WATCH = """<!doctype html>
 """
 
 
-def watch_page(watch: Any) -> str:
+def watch_page(watch: "Watched") -> str:
     """HTML that answers whether scores are still true, since when not, where, and what to do."""
     from trueness.plot._series import watch_pictures  # reports draw their own pictures
 
@@ -326,7 +336,7 @@ def watch_page(watch: Any) -> str:
     return "\n".join([*parts, "</main></body></html>\n"])
 
 
-def _watch_headline(watch: Any) -> str:
+def _watch_headline(watch: "Watched") -> str:
     """The state of a watch in a sentence: no alarm, a past alarm, or what is off now."""
     if not watch.alarm:
         return "Still true, as far as these rows tell: no alarm."
@@ -342,7 +352,7 @@ def _watch_headline(watch: Any) -> str:
     return f"No longer true{';'.join(places)}."
 
 
-def _off(watch: Any) -> list[Any]:
+def _off(watch: "Watched") -> list["WatchedSegment"]:
     """All rows if their evidence is the clearest.
 
     Otherwise the segments of the alarm, or else the clearest.
@@ -354,7 +364,7 @@ def _off(watch: Any) -> list[Any]:
     return [worst]
 
 
-def _advice(watch: Any) -> list[str]:
+def _advice(watch: "Watched") -> list[str]:
     """What the direction of the error asks for."""
     if not watch.alarm or not watch.direction:
         return ["Nothing. Go on looking as often as you like."]
@@ -382,7 +392,7 @@ def _advice(watch: Any) -> list[str]:
     return [refit]
 
 
-def _watch_table(watch: Any) -> Table:
+def _watch_table(watch: "Watched") -> Table:
     """The table of the watched segments; a column of listed alarms only if there are any."""
     columns = [
         Column("segment", "segment", "name"),

@@ -4,7 +4,7 @@ import datetime
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
@@ -24,14 +24,27 @@ from trueness._assess.picture import MOST_BINS
 from trueness._input.arguments import Seed, whole_seed
 from trueness._level import check_drawn_level, checked_level
 from trueness._progress import Progress, reporter
-from trueness._report.contents import compute_contents
+from trueness._report.contents import Extras, Shown, compute_contents
 from trueness._report.rendering import Report
+from trueness._tally.accumulator import Accumulator
 from trueness._tally.events import Events
+from trueness._tally.evidence import AnySums
 from trueness._tally.rules import BinRule, BinsLike, Distinct, as_rule, blind_to_labels
 from trueness.errors import InputError
 from trueness.results._page import Provenance
 from trueness.results._statements import KINDS
 from trueness.typing import ArrayLike, Columns, RowOptions
+
+
+class Settings(Extras, total=False):
+    """The options of every report."""
+
+    bins: BinsLike | None
+    level: float
+    intervals: bool
+    seed: Seed
+    title: str | None
+    progress: Progress
 
 
 def report_events(
@@ -41,11 +54,11 @@ def report_events(
     by: Columns | None,
     crossed: int,
     cluster: ArrayLike | None,
-    bins: Any,
-    level: Any,
-    intervals: Any,
+    bins: BinsLike | None,
+    level: float,
+    intervals: bool,
     seed: Seed,
-    title: Any,
+    title: str | None,
     progress: Progress,
 ) -> Report:
     """The report of events, such as outcomes inside intervals, by the name of what states them."""
@@ -65,7 +78,7 @@ def report_events(
     )
 
 
-def bins_of_events(events: Events, bins: Any) -> Any:
+def bins_of_events(events: Events, bins: BinsLike | None) -> BinsLike | None:
     """The bins of a page: one for each level that intervals or quantiles state."""
     if bins is None and events.levels is not None:
         return Distinct()
@@ -73,7 +86,7 @@ def bins_of_events(events: Events, bins: Any) -> Any:
 
 
 def report_assessments(
-    models: Mapping[str, Assessment], *, origin: Provenance, **settings: Any
+    models: Mapping[str, Assessment], *, origin: Provenance, **settings: Unpack[Settings]
 ) -> Report:
     """The report of models that are being assessed, from the records that they hold."""
     by_model = {name: assessment.asked for name, assessment in models.items()}
@@ -82,21 +95,23 @@ def report_assessments(
     if len(alike) > 1:
         demand = "must hold assessments of one level, one seed and the same bins"
         raise InputError("y_true", demand, f"got {alike}")
-    settings |= {"level": first.level, "seed": first.seed}
+    settings["bins"] = first.rule
+    settings["level"] = first.level
+    settings["seed"] = first.seed
     if first.rows.given is not None:
         if len(models) > 1:
             raise InputError("y_true", "must be one assessment of sums", f"got {len(models)}")
-        return report_sums(first.rows.given, origin=origin, bins=first.rule, **settings)
-    options, rest = _checked(None, bins=first.rule, **settings)
+        return report_sums(first.rows.given, origin=origin, **settings)
+    options, shown = _checked(None, **settings)
     require_same_labels(by_model)
-    return _report_of(by_model, options, origin, rest)
+    return _report_of(by_model, options, origin, shown)
 
 
 def _report_of(
     by_model: dict[str, Asked],
     options: Options,
     origin: Provenance,
-    rest: Mapping[str, Any],
+    shown: Shown,
     notes: Sequence[str] = (),
 ) -> Report:
     """The report of rows of which something is asked."""
@@ -123,12 +138,12 @@ def _report_of(
     if subject.has_labels:
         by_class = first.ask("classes")
         by_model = {name: by_class[name.removeprefix("label ")] for name in subject.models}
-    return Report(compute_contents(subject, by_model, options, origin, **rest))
+    return Report(compute_contents(subject, by_model, options, origin, **shown))
 
 
 def report_rows(
     y_true: ArrayLike,
-    y_prob: Any,
+    y_prob: ArrayLike,
     rows: RowOptions,
     *,
     by: Columns | None = None,
@@ -137,10 +152,10 @@ def report_rows(
     rounded_to: float | None = None,
     origin: Provenance,
     notes: Sequence[str] = (),
-    **settings: Any,
+    **settings: Unpack[Settings],
 ) -> Report:
     """The report of rows that were read from `origin`; `settings` are those of every report."""
-    options, rest = _checked(None, **settings)
+    options, shown = _checked(None, **settings)
     by_model = asked_of_rows(
         y_true,
         y_prob,
@@ -151,30 +166,34 @@ def report_rows(
         cluster=cluster,
         rounded_to=rounded_to,
     )
-    return _report_of(by_model, options, origin, rest, notes)
+    return _report_of(by_model, options, origin, shown, notes)
 
 
 def report_sums(
-    sums: Any, *, origin: Provenance, notes: Sequence[str] = (), **settings: Any
+    sums: AnySums | Accumulator,
+    *,
+    origin: Provenance,
+    notes: Sequence[str] = (),
+    **settings: Unpack[Settings],
 ) -> Report:
     """The report of sums that were read from `origin`; `settings` are those of every report."""
-    options, rest = _checked(kept_bins(sums), **settings)
+    options, shown = _checked(kept_bins(sums), **settings)
     subject = read_sums(sums, options.rule, notes)
     by_model = asked_of_sums(subject, options)
-    return Report(compute_contents(subject, by_model, options, origin, **rest))
+    return Report(compute_contents(subject, by_model, options, origin, **shown))
 
 
 def _checked(
     own_bins: BinRule | None,
     *,
     bins: BinsLike | None = None,
-    level: Any = 0.95,
-    intervals: Any = True,
+    level: float = 0.95,
+    intervals: bool = True,
     seed: Seed = 0,
-    title: Any = None,
+    title: str | None = None,
     progress: Progress = True,
-    **series: Any,
-) -> tuple[Options, dict[str, Any]]:
+    **extras: Unpack[Extras],
+) -> tuple[Options, Shown]:
     """The options of every number, and what else `compute_contents` takes."""
     if bins is None:
         bins = own_bins or 10
@@ -186,15 +205,12 @@ def _checked(
     check_drawn_level(checked, "a report")
     if not isinstance(intervals, bool | np.bool_):
         raise InputError("intervals", "must be True or False", f"got {intervals!r}")
-    rest = {
+    shown: Shown = {
         "title": checked_text("title", title),
         "progress": reporter(progress),
-        "files": None,
-        "series": None,
-        "confidences": None,
-        "judge": None,
+        **extras,
     }
-    return Options(rule, checked, whole_seed(seed), bool(intervals)), rest | series
+    return Options(rule, checked, whole_seed(seed), bool(intervals)), shown
 
 
 def _fit_arguments(subject: Subject, *, named: bool) -> str:
@@ -227,7 +243,7 @@ def today() -> str:
     return f"{now:%Y-%m-%d}"
 
 
-def checked_day(date: Any) -> str:
+def checked_day(date: datetime.date | None) -> str:
     if date is None:
         return today()
     if not isinstance(date, datetime.date):
@@ -235,7 +251,7 @@ def checked_day(date: Any) -> str:
     return date.strftime("%Y-%m-%d")
 
 
-def checked_text(argument: str, value: Any) -> str | None:
+def checked_text(argument: str, value: object) -> str | None:
     if value is not None and not isinstance(value, str):
         raise InputError(argument, "must be a string or None", f"got {value!r}")
     return value

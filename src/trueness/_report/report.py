@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from trueness._assess.assessment import Assessment
 from trueness._input.arguments import Seed, labels_and_scores
@@ -25,7 +24,6 @@ from trueness._tally.events import Events
 from trueness._tally.evidence import AnySums
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike
-from trueness._tally.tally import Parts
 from trueness.errors import InputError
 from trueness.results._page import Provenance
 from trueness.typing import ArrayLike, Columns, Kind, Missing, WeightType
@@ -220,7 +218,7 @@ def report(
         return report_assessments(
             models, origin=origin, intervals=intervals, title=title, progress=progress
         )
-    if isinstance(y_true, Parts | Accumulator):
+    if isinstance(y_true, AnySums | Accumulator):
         if has_columns:
             raise _instead_of_sums(type(y_true).__name__)
         return report_sums(
@@ -275,7 +273,7 @@ def _label_of(models: Mapping[str, Assessment]) -> str | None:
     return first.asked.rows.labels.column or None
 
 
-def _events(y_true: Any) -> dict[str, Events]:
+def _events(y_true: object) -> dict[str, Events]:
     """The Events that were passed in place of labels and scores, by name."""
     if isinstance(y_true, Events):
         return {y_true.words: y_true}
@@ -289,7 +287,7 @@ def _events(y_true: Any) -> dict[str, Events]:
     return {str(name): value for name, value in y_true.items()}
 
 
-def _assessments(y_true: Any) -> dict[str, Assessment]:
+def _assessments(y_true: object) -> dict[str, Assessment]:
     """The assessments that were passed in place of labels, by name.
 
     Empty if it is something else.

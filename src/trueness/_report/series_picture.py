@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from types import SimpleNamespace
-from typing import Any
 
 from trueness._report.svg import (
     digits,
@@ -66,7 +65,7 @@ def series_chart(series: Series) -> str:
 
 
 def _chance(
-    days: Sequence[Any], x: Callable[[float], float], y: Callable[[float], float]
+    days: Sequence[SimpleNamespace], x: Callable[[float], float], y: Callable[[float], float]
 ) -> Iterable[str]:
     """A grey column per day from 0 to the end of the chance range, and a line at its mean."""
     for i, day in enumerate(days):
@@ -81,7 +80,9 @@ def _chance(
             yield horizontal(start, end, height, "floor")
 
 
-def _day_names(days: Sequence[Any], x: Callable[[float], float], base: float) -> Iterable[str]:
+def _day_names(
+    days: Sequence[SimpleNamespace], x: Callable[[float], float], base: float
+) -> Iterable[str]:
     """The names of marked days and of some others, slanted."""
     gap = -(-len(days) // _NAMES)
     named: list[int] = []
@@ -106,7 +107,7 @@ def _day_names(days: Sequence[Any], x: Callable[[float], float], base: float) ->
         )
 
 
-def _day_mark(day: Any, x: float, y: Callable[[float], float]) -> str:
+def _day_mark(day: SimpleNamespace, x: float, y: Callable[[float], float]) -> str:
     """The mark of one day at `x`, with its interval if there is one, as SVG.
 
     `y` turns values into places; the title says the numbers in words.

@@ -145,9 +145,9 @@ class RiskCoverageDisplay(_CurvesDisplay):
 
     def plot(self, ax: Panels | None = None) -> Self:
         """Draw the curves on `ax` or on a new figure, and return the display."""
-        coverage, risk, aurc = map(
-            by_model, (self.found.coverage, self.found.risk, self.found.aurc)
-        )
+        coverage = by_model(self.found.coverage)
+        risk = by_model(self.found.risk)
+        aurc = by_model(self.found.aurc)
         texts = [
             f"{wrap_name(name, 40)}{': ' if name else ''}AURC {short_number(area.value)} "
             f"({short_number(area.low)} to {short_number(area.high)}, {level_percent(area.level)})"

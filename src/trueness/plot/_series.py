@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from trueness.plot._canvas import Panels
     from trueness.results import Series, Shift, WatchedSegment, WatchHistory
-    from trueness.typing import ArrayLike, Bools, Floats, Ints, Numbers, Option
+    from trueness.typing import ArrayLike, Bools, Floats, Ints, Json, Numbers, Option
 
 
 class SeriesDisplay(Display):
@@ -120,14 +120,26 @@ _PERIODS = 24  # with more looks, neighbours are drawn as one period
 
 
 class Watched(Protocol):
-    """What a picture shows of a :class:`trueness.Watch`."""
+    """What pictures and the page show of a :class:`trueness.Watch`."""
 
+    @property
+    def name(self) -> str: ...
     @property
     def history(self) -> dict[str, WatchHistory]: ...
     @property
     def watched(self) -> Sequence[WatchedSegment]: ...
     @property
+    def alpha(self) -> float: ...
+    @property
+    def alarm(self) -> bool: ...
+    @property
+    def alarms(self) -> Sequence[WatchedSegment]: ...
+    @property
     def alarm_at(self) -> float: ...
+    @property
+    def direction(self) -> str: ...
+    @property
+    def since(self) -> Json: ...
     @property
     def shift(self) -> Shift | None: ...
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from trueness._text.numbers import count, level_percent, number, percentage, span
 from trueness._text.strings import align
@@ -10,6 +10,7 @@ from trueness.results._inference import Estimate
 from trueness.results._record import Record, with_two_columns
 from trueness.typing import Floats
 
+Values = TypeVar("Values")
 _SHOWN = 5
 """Thresholds of a printed curve."""
 
@@ -95,11 +96,16 @@ def _in_round_numbers(rows: int) -> int:
     return -(-rows // unit) * unit
 
 
-def by_model(values: object) -> dict[str, Any]:
+def by_model(values: Values | dict[str, Values]) -> dict[str, Values]:
     """What a field holds for each model; a single one has no name."""
     if isinstance(values, dict):
         return values
     return {"": values}
+
+
+def single(values: Values | dict[str, Values]) -> Values:
+    """What a field holds for the only model."""
+    return by_model(values)[""]
 
 
 def _label(name: str) -> str:
@@ -219,8 +225,7 @@ class NetBenefit(_Curves):
         avoided = {name: gain * factor for name, gain in by_model(self.gain).items()}
         if isinstance(self.gain, dict):
             return avoided
-        single: Floats = avoided[""]
-        return single
+        return avoided[""]
 
     def useful(self, name: str = "") -> Floats:
         """The thresholds at which decisions by a model beat treating all and treating none."""

@@ -79,13 +79,20 @@ class Saved(NamedTuple):
     high: float
 
 
+class Unfitted(Protocol):
+    """A calibrator whose options can be read."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The options by name."""
+
+
 @dataclass(frozen=True)
 class Remedy(Record):
     """A calibrator, fitted on some folds and measured on the others; or the scores as they are."""
 
     name: str
     """What the map is called in a sentence."""
-    calibrator: Any
+    calibrator: Unfitted | None
     """The unfitted calibrator; None for the scores as they are."""
     ece: float
     """Expected calibration error on held-out rows."""
@@ -289,7 +296,7 @@ class Advice(Record):
     """The step in a few words."""
     reason: str
     """Why, in a sentence or two."""
-    calibrator: Any = None
+    calibrator: Unfitted | None = None
     """The unfitted calibrator to use, for 'recalibrate', 'recalibrate-segment' and 'correct-prior';
     else None."""
     column: str | None = None
