@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trueness._numerics.smooth import loess
+from trueness._numerics.loess import loess
 
 
 def curve(x, y, at):

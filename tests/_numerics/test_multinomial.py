@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad, minimize
 
-from trueness._numerics import softmax as home
-from trueness._numerics.softmax import DiagonalMap, FullMap, multinomial_regression
+from trueness._numerics import multinomial as home
+from trueness._numerics.multinomial import DiagonalMap, FullMap, multinomial_regression
 
 
 def problem(kind, n=60, k=4, seed=0):
@@ -77,7 +77,7 @@ def test_every_preconditioner_leads_to_the_same_optimum(monkeypatch, exact, bloc
 def test_rows_are_summed_in_blocks(monkeypatch):
     X, y, w, start, ridge = problem(FullMap)
     expected = multinomial_regression(FullMap(X), y, w, start, ridge).theta
-    monkeypatch.setattr(home, "_BLOCK", 7)
+    monkeypatch.setattr(home, "_ROWS", 7)
     np.testing.assert_allclose(
         multinomial_regression(FullMap(X), y, w, start, ridge).theta, expected, atol=1e-10
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from trueness._numerics.logistic import ridge_logistic
+from trueness._numerics.ridge_logistic import ridge_logistic
 
 
 def drawn(m=60, k=3, r=4, seed=0):

@@ -13,8 +13,9 @@ import numpy as np
 from trueness._input.arguments import checked_word
 from trueness._keywords import suggests_keywords
 from trueness._numerics.averages import weighted_quantiles
+from trueness._numerics.loess import Loess, loess
 from trueness._numerics.logistic import logits
-from trueness._numerics.smooth import Loess, Residuals, loess, smooth_errors
+from trueness._numerics.smooth import Residuals, smooth_errors
 from trueness._numerics.splines import PERCENTILES, SplineFit, fit_spline
 from trueness._tally.cells import Cells, pool_cells
 from trueness._tally.row_sums import UnsortedRows

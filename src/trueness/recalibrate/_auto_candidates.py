@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
 from trueness._numerics.clustered import design_effect, effective_number, mean_of_rows
-from trueness._numerics.logistic import ridge_logistic
+from trueness._numerics.ridge_logistic import ridge_logistic
 from trueness._numerics.softmax import inverse_temperature, log_softmax
 from trueness._numerics.students_t import t_limits
 from trueness._tally.cells import Cells

@@ -10,12 +10,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from trueness._input.arguments import checked_whole
-from trueness._numerics.logistic import (
-    bounded_logistic,
-    recalibration_line,
-    recalibration_shift,
-    ridge_logistic,
-)
+from trueness._numerics.logistic import bounded_logistic, recalibration_line, recalibration_shift
+from trueness._numerics.ridge_logistic import ridge_logistic
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate import _logit_map as shapes
 from trueness.recalibrate._calibration_set import CalibrationSet

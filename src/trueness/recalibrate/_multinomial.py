@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from trueness._input.columns import refuse_bad
 from trueness._numerics import softmax as soft
+from trueness._numerics.multinomial import DiagonalMap, FullMap, LinearMap, multinomial_regression
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import with_parameters
@@ -60,7 +61,7 @@ class _Multinomial(LogitMap):
             start = identity * soft.inverse_temperature(X, rows.y, rows.w).value
         else:
             start = identity
-        solution = soft.multinomial_regression(
+        solution = multinomial_regression(
             linear, rows.y, rows.weights, identity, ridge, self.max_iter, start=start
         )
         self.n_iter_ = solution.n_steps
@@ -105,7 +106,7 @@ class _Multinomial(LogitMap):
         )
 
     @abstractmethod
-    def _problem(self, X: Floats) -> tuple[soft.LinearMap, Floats, Floats]:
+    def _problem(self, X: Floats) -> tuple[LinearMap, Floats, Floats]:
         """The linear map, the parameters of the identity, and the ridge penalty around it."""
 
     @abstractmethod
@@ -163,9 +164,9 @@ class VectorScaling(_Multinomial):
     max_iter: int = 100
     limits: bool = False
 
-    def _problem(self, X: Floats) -> tuple[soft.LinearMap, Floats, Floats]:
+    def _problem(self, X: Floats) -> tuple[LinearMap, Floats, Floats]:
         identity = np.tile([1.0, 0.0], (X.shape[1], 1))
-        return soft.DiagonalMap(X), identity, np.full(identity.shape, float(self.l2))
+        return DiagonalMap(X), identity, np.full(identity.shape, float(self.l2))
 
     def _keep(self, theta: Floats) -> None:
         self.scale_, self.intercept_ = np.ascontiguousarray(theta.T)
@@ -240,7 +241,7 @@ class MatrixScaling(_Multinomial):
     eps: float | None = None
     max_iter: int = 100
 
-    def _problem(self, X: Floats) -> tuple[soft.LinearMap, Floats, Floats]:
+    def _problem(self, X: Floats) -> tuple[LinearMap, Floats, Floats]:
         """The linear map, the parameters of the identity, and the ridge on each parameter.
 
         The ridge is that of ODIR: one weight off the diagonal, one on the shifts, divided by their
@@ -254,7 +255,7 @@ class MatrixScaling(_Multinomial):
             n_classes,
             2 * (self.odir if intercept_penalty is None else intercept_penalty) / n_classes,
         )
-        return soft.FullMap(X), identity, np.column_stack([matrix, shifts]) + self.l2
+        return FullMap(X), identity, np.column_stack([matrix, shifts]) + self.l2
 
     def _keep(self, theta: Floats) -> None:
         self.matrix_ = theta[:, :-1].copy()

@@ -7,6 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trueness._numerics import softmax as soft
+from trueness._numerics.multinomial import (
+    DiagonalMap,
+    FullMap,
+    LinearMap,
+    Regression,
+    multinomial_regression,
+)
 from trueness.errors import SeparableWarning, warn
 from trueness.recalibrate._calibration_set import CalibrationSet, Shape
 from trueness.recalibrate._calibrator import with_parameters
@@ -204,7 +211,7 @@ class EnsembleTemperatureScaling(LogitMap):
 
 def fit_structured(
     logits: NDArray[Any], y: Ints, w: Floats, structure: Structure, ridge: float, max_iter: int
-) -> tuple[float, Linear, soft.Regression]:
+) -> tuple[float, Linear, Regression]:
     """Fit log-odds of classes that are linear in the logits, pulled towards one temperature.
 
     `logits` have shape (n, K); `y` are the codes of the labels, `w` the weights of the rows. With z
@@ -227,18 +234,18 @@ def fit_structured(
     factor, shift, mixing = (
         ridge * penalty / n for penalty in (_FACTORS[structure], _SHIFTS, _MIXING)
     )
-    linear: soft.LinearMap
+    linear: LinearMap
     if structure == "vector":
-        linear = soft.DiagonalMap(z)
+        linear = DiagonalMap(z)
         centre = np.tile([beta, 0.0], (k, 1))
         penalty = np.tile([factor, shift], (k, 1))
     else:
-        linear = soft.FullMap(z)
+        linear = FullMap(z)
         centre = beta * np.eye(k, k + 1)
         penalty = np.column_stack(
             [np.where(np.eye(k, dtype=bool), factor, mixing), np.full(k, shift)]
         )
-    solution = soft.multinomial_regression(linear, y, w, centre, penalty, max_iter)
+    solution = multinomial_regression(linear, y, w, centre, penalty, max_iter)
     matrix = (
         np.diag(solution.theta[:, 0]) if structure == "vector" else solution.theta[:, :-1].copy()
     )

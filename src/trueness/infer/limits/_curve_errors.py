@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from trueness._input.arguments import checked_word
+from trueness._numerics.loess import loess
 from trueness._numerics.logistic import logits
-from trueness._numerics.smooth import loess
 from trueness._numerics.splines import fitted_probabilities
 from trueness._numerics.streams import stream
 from trueness._tally.cells import Cells, pool_cells

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.special import expit, logit
 
 from trueness._level import Level
-from trueness._numerics.logistic import ridge_logistic
 from trueness._numerics.proportions import clopper_pearson
+from trueness._numerics.ridge_logistic import ridge_logistic
 from trueness.typing import Floats, Ints
 
 FEW_EVENTS = 20.0
