@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from trueness._assess.assessment import asked_of
 from trueness._input.arguments import Seed, checked_word
-from trueness._input.sample import WEIGHT_TYPES
+from trueness._input.weights import WEIGHT_TYPES
 from trueness.infer._questions import question_of
 from trueness.results import Estimate
 from trueness.typing import ArrayLike, RowOptions, WeightType

@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from trueness._assess.panel import panel
 from trueness._input.arguments import Seed, check_jobs, checked_resamples, checked_word, whole_seed
 from trueness._input.labels import check_pos_label
-from trueness._input.sample import WEIGHT_TYPES
+from trueness._input.weights import WEIGHT_TYPES
 from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
 from trueness._numerics.streams import stream

@@ -1,23 +1,19 @@
-"""`Sample`: the checked rows (labels, scores, weights), which everything else is computed from.
-
-Dense ones, too.
-"""
+"""`Sample`: the checked rows (labels, scores, weights), which everything else is computed from."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn, get_args
+from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from trueness._input import scores
 from trueness._input.arguments import check_flag, check_ignore_index, checked_word
 from trueness._input.columns import (
+    Categories,
     Column,
     by_row,
     categories_of,
     column,
-    first_place,
-    refuse_bad,
     refuse_missing,
 )
 from trueness._input.labels import (
@@ -29,13 +25,13 @@ from trueness._input.labels import (
     refuse_shifted,
     refuse_swapped,
 )
-from trueness.errors import InputError, Remedy, in_context
+from trueness._input.pixels import take
+from trueness._input.shapes import Rows, check_rows, rows_of_columns
+from trueness._input.weights import WEIGHT_TYPES, check_weights, require_whole, row_weights
+from trueness.errors import InputError, in_context
 from trueness.typing import ArrayLike, Bools, Floats, Ints, Missing, WeightType
 
 _ENTRIES = 1 << 20  # looked at in one step
-WEIGHT_TYPES = get_args(WeightType)
-# Of weights, and of their ratios: their squares are summed, and must neither overflow nor vanish.
-_LARGEST = 1e100
 # Numbers of at most 8 bytes, in the byte order of the machine.
 _PLAIN = frozenset(map(np.dtype, "?bBhHiIlLqQefd"))
 
@@ -217,68 +213,96 @@ def read_sample(
     """
     checked_word(weight_type, "weight_type", WEIGHT_TYPES)
     _check_options(missing, ignore_index, from_logits, percent, clip_tolerance, sum_tolerance)
-    if multilabel and not (pos_label is None and ignore_index is None):
-        name = "ignore_index" if pos_label is None else "pos_label"
-        raise InputError(
-            name, "does not go with `kind='multilabel'`", "labels are 0 or 1 in a column each"
-        )
-    refuse_shuffled_index(y_true, {"y_prob": y_prob, "sample_weight": sample_weight})
-    shaped = _shaped(column(y_true, "y_true"), column(y_prob, "y_prob"), multilabel)
-    y = shaped.y
-    p = shaped.p
-    pixels = shaped.pixels
-    described = labels is not None or pos_label is not None
-    if described or y.values.ndim == 2 or p.values.dtype.kind not in "biuf":
-        refuse_swapped(y.values, p.values)
-    if not multilabel:
-        _check_shapes(y.values, p.values)
-    if y.values.shape[0] == 0 and not (allow_empty or allow_none_left):
-        raise InputError("", "`y_true` and `y_prob` must have at least one row", "both are empty")
-    p = scores.numeric(p, "y_prob")
-    n = p.values.shape[0]
-    read = described or p.values.ndim == 2  # labels that are read before the pass over the rows
-    w = None if sample_weight is None else row_weights(sample_weight, n, pixels)
-    skip = None if ignore_index is None else np.asarray(y.values == ignore_index)
-    y, p, w, rows = _without_missing(y, p, w, missing, read, allow_none_left, skip)
-    if w is not None:
-        check_weights(w.values, rows, allow_zeros=allow_none_left)
-        if weight_type == "frequency":
-            require_whole(w.values)
-    tolerance = scores.row_sum_tolerance(p.values.dtype, sum_tolerance)
-    values = _scores(p.values, clip_tolerance, from_logits, percent, rows, multilabel)
     if multilabel:
-        codes = y.values
-        classes = multilabel_names(values.shape[1], labels, p.names, y.names)
-    elif values.ndim == 1:
-        codes = binary_labels(y.values, labels, pos_label, rows, categories_of(y_true))
+        _refuse_beside_multilabel(pos_label, ignore_index)
+    refuse_shuffled_index(y_true, {"y_prob": y_prob, "sample_weight": sample_weight})
+    rows = rows_of_columns(
+        column(y_true, "y_true"), column(y_prob, "y_prob"), multilabel=multilabel
+    )
+    # Labels that are not described are read in the pass over the rows, which also sees a swap.
+    are_described = labels is not None or pos_label is not None
+    may_be_empty = allow_empty or allow_none_left
+    check_rows(rows, are_described=are_described, multilabel=multilabel, may_be_empty=may_be_empty)
+    rows = _with_numbers(rows, sample_weight)
+    row_count = rows.p.values.shape[0]
+    ignored = None if ignore_index is None else np.asarray(rows.y.values == ignore_index)
+    labels_are_read = are_described or rows.p.values.ndim == 2
+    rows = _complete_rows(
+        rows, ignored, missing, labels_are_read=labels_are_read, may_be_empty=allow_none_left
+    )
+    w = _checked_weights(rows, weight_type, allow_zeros=allow_none_left)
+    tolerance = scores.row_sum_tolerance(rows.p.values.dtype, sum_tolerance)
+    p = _scores(rows.p.values, clip_tolerance, from_logits, percent, rows.numbers, multilabel)
+    is_matrix = p.ndim == 2 and not multilabel
+    if multilabel:
+        y = rows.y.values
+        classes = multilabel_names(p.shape[1], labels, rows.p.names, rows.y.names)
+    elif is_matrix:
+        y, classes = _class_numbers(rows, p.shape[1], labels, pos_label, categories_of(y_true))
+    else:
+        y = binary_labels(rows.y.values, labels, pos_label, rows.numbers, categories_of(y_true))
         classes = None
-    elif pos_label is not None:
+    if is_matrix and labels is None and rows.y.values.dtype.kind in "iuf" and not is_part:
+        refuse_shifted(y, p.shape[1])
+    sample = Sample(
+        y,
+        p,
+        w,
+        classes,
+        tolerance=tolerance if is_matrix else 0.0,
+        rows=rows.numbers,
+        dropped=0 if rows.numbers is None else row_count - rows.numbers.size,
+        logits=bool(from_logits and is_matrix),
+        importance=weight_type == "importance" and w is not None,
+    )
+    sample.ignored = 0 if ignored is None else int(ignored.sum())
+    sample.pixels = rows.pixels
+    sample.note = rows.note
+    return sample
+
+
+def _class_numbers(
+    rows: Rows,
+    class_count: int,
+    labels: Sequence[Any] | None,
+    pos_label: object,
+    categories: Categories | None,
+) -> tuple[NDArray[Any], tuple[Any, ...]]:
+    """The labels of several classes as numbers of their columns, and the names of the columns."""
+    if pos_label is not None:
         raise InputError(
             "pos_label", "is only for a vector of scores", "`y_prob` is a matrix, so use `labels=`"
         )
-    else:
-        codes, classes = class_labels(
-            y.values, values.shape[1], labels, p.names, rows, categories_of(y_true)
-        )
-        if labels is None and y.values.dtype.kind in "iuf" and not is_part:
-            refuse_shifted(codes, values.shape[1])
-    is_matrix = values.ndim == 2 and not multilabel
-    weights = None if w is None else w.values
-    sample = Sample(
-        codes,
-        values,
-        weights,
-        classes,
-        tolerance=tolerance if is_matrix else 0.0,
-        rows=rows,
-        dropped=0 if rows is None else n - rows.size,
-        logits=bool(from_logits and is_matrix),
-        importance=weight_type == "importance" and weights is not None,
+    return class_labels(rows.y.values, class_count, labels, rows.p.names, rows.numbers, categories)
+
+
+def _refuse_beside_multilabel(pos_label: object, ignore_index: object) -> None:
+    """Raise for options that say what labels mean: those of several labels are 0 or 1."""
+    if pos_label is None and ignore_index is None:
+        return
+    name = "ignore_index" if pos_label is None else "pos_label"
+    raise InputError(
+        name, "does not go with `kind='multilabel'`", "labels are 0 or 1 in a column each"
     )
-    sample.ignored = 0 if skip is None else int(skip.sum())
-    sample.pixels = pixels
-    sample.note = shaped.note
-    return sample
+
+
+def _with_numbers(rows: Rows, sample_weight: object) -> Rows:
+    """The same with scores as numbers, and with weights if there are any."""
+    p = scores.numeric(rows.p, "y_prob")
+    if sample_weight is None:
+        return rows._replace(p=p)
+    return rows._replace(p=p, w=row_weights(sample_weight, p.values.shape[0], rows.pixels))
+
+
+def _checked_weights(rows: Rows, weight_type: WeightType, *, allow_zeros: bool) -> Floats | None:
+    """The weights, once their values are checked; None without weights."""
+    if rows.w is None:
+        return None
+    w: Floats = rows.w.values
+    check_weights(w, rows.numbers, allow_zeros=allow_zeros)
+    if weight_type == "frequency":
+        require_whole(w)
+    return w
 
 
 def _check_options(
@@ -305,124 +329,6 @@ def _check_options(
         raise InputError(name, "is only for probabilities", "logits (`from_logits=True`) need none")
 
 
-class _Shaped(NamedTuple):
-    """Labels and scores as vectors or matrices."""
-
-    y: Column
-    p: Column
-    pixels: int = 0
-    """The pixels of an image; 0 if scores are not dense."""
-    note: str = ""
-    """How a single column was read."""
-
-
-def _shaped(y: Column, p: Column, multilabel: bool) -> _Shaped:
-    """Labels and scores in their final shape: images flat, and a single column as a vector."""
-    if multilabel:
-        return _Shaped(_label_matrix(y, p), p)
-    if p.values.ndim > 2:
-        flat_labels, flat_scores = flatten(y, p)
-        pixels = p.values[0, 0].size if p.values.size else 1
-        return _Shaped(flat_labels, flat_scores, pixels)
-    if p.values.ndim < 2 or p.values.shape[1] != 1 or y.values.ndim not in (1, 2):
-        return _Shaped(y, p)
-    if y.values.shape[1:] == (1,):
-        y = y._replace(values=y.values[:, 0])
-    note = "The only column of scores is P(positive) of a binary problem."
-    return _Shaped(y, Column(p.values[:, 0], p.missing), note=note)
-
-
-def _label_matrix(y: Column, p: Column) -> Column:
-    """Labels with a column for each label, as numbers; a row is missing if any entry is.
-
-    They must have the shape of the scores.
-    """
-    if y.values.ndim != 2 or y.values.shape != p.values.shape:
-        demand = (
-            "`y_true` and `y_prob` must have a column per label and one shape if "
-            "`kind='multilabel'`"
-        )
-        remedy = "Class labels, one per row, need no `kind`." if y.values.ndim == 1 else ""
-        raise InputError("", demand, f"got {y.values.shape} and {p.values.shape}", remedy=remedy)
-    if p.values.shape[1] == 0:
-        raise InputError(
-            "y_prob", "must have a column per label, at least 1", f"got shape {p.values.shape}"
-        )
-    labels = scores.numeric(y, "y_true")
-    if labels.values.dtype.kind != "f":
-        return labels
-    gone = by_row(np.isnan(labels.values))
-    if not gone.any():
-        return labels
-    if labels.missing is not None:
-        gone = gone | labels.missing
-    return labels._replace(missing=gone)
-
-
-def row_weights(given: object, n_rows: int, pixels: int = 0) -> Column:
-    """Weights as float64, one per row; :func:`check_weights` checks their values."""
-    weights = column(given, "sample_weight")
-    weights = weights._replace(values=by_pixel(weights.values, n_rows, pixels))
-    if weights.values.shape != (n_rows,):
-        demand = f"must have one entry per row ({n_rows:,})"
-        raise InputError("sample_weight", demand, f"got shape {weights.values.shape}")
-    weights = scores.numeric(weights, "sample_weight")
-    return weights._replace(
-        values=np.require(weights.values, dtype=np.float64, requirements=["C", "A"])
-    )
-
-
-def check_weights(w: Floats, rows: Ints | None = None, *, allow_zeros: bool = False) -> None:
-    """Raise unless every weight is finite and at least 0, and some are above 0.
-
-    `rows` are the user's row numbers.
-    """
-    if w.size == 0:
-        return
-    high = w.max()
-    lowest = w.min()
-    if lowest == 0:
-        lowest = w.min(where=w > 0, initial=np.inf)
-    if lowest >= high / _LARGEST and 1 / _LARGEST <= high <= _LARGEST:
-        return
-    if np.isnan(w).any():
-        scores.refuse_nan(w, "sample_weight", rows)
-    bad = ~((w >= 0) & (w < np.inf))
-    if bad.any():
-        words = f"weights are not, the first is {scores.format_value(w[np.argmax(bad)])}"
-        refuse_bad("sample_weight", "must be finite and at least 0", bad, words, rows)
-    if high == 0 and allow_zeros:
-        return
-    if high == 0:
-        raise InputError(
-            "sample_weight", "must have a weight above zero", f"all {w.size:,} are zero"
-        )
-    if 1 / _LARGEST <= high <= _LARGEST:
-        demand = f"must be 0 or at least {1 / _LARGEST:g} of the largest weight"
-        got = f"they reach from {scores.format_value(lowest)} to {scores.format_value(high)}"
-        remedy = "Set the smallest weights to 0: beside the largest they count for nothing."
-        raise InputError(
-            "sample_weight", demand, got, place=first_place(w == lowest, rows), remedy=remedy
-        )
-    demand = f"must have its largest weight between {1 / _LARGEST:g} and {_LARGEST:g}"
-    got = f"it is {scores.format_value(high)}"
-    scale = Remedy(
-        "rescale-weights", "Multiply all weights by one number: calibration errors do not change."
-    )
-    raise InputError("sample_weight", demand, got, place=first_place(w == high, rows), remedy=scale)
-
-
-def require_whole(w: Floats) -> None:
-    """Raise unless weights can count rows."""
-    if bool((w == np.floor(w)).all()):
-        return
-    raise InputError(
-        "sample_weight",
-        "must be whole numbers that sum to less than 2³⁵, which count rows",
-        remedy="For other weights use `weight_type='importance'`.",
-    )
-
-
 def _scores(
     values: NDArray[Any],
     clip_tolerance: float,
@@ -446,88 +352,48 @@ def _scores(
     return values
 
 
-def _check_shapes(y: NDArray[Any], p: NDArray[Any]) -> None:
-    """Raise unless labels are a vector and scores have a row for each, of two columns at least."""
-    if y.ndim != 1:
-        got = f"got {y.ndim} (shape {y.shape})"
-        remedy = _vector_remedy(y, p)
-        raise InputError("y_true", "must have one dimension", got, remedy=remedy)
-    if p.ndim == 0:
-        raise InputError(
-            "y_prob",
-            "must have one or two dimensions, or dense ones (B, C, …)",
-            "got a single number",
-        )
-    if y.shape[0] != p.shape[0]:
-        what = "scores" if p.ndim == 1 else "rows of scores"
-        remedy = ""
-        if p.shape[0] < p.shape[-1] == y.shape[0]:
-            remedy = "Transpose `y_prob` if it has a row per class."
-        demand = "`y_true` and `y_prob` must have one entry per row"
-        got = f"got {y.shape[0]:,} labels and {p.shape[0]:,} {what}"
-        raise InputError("", demand, got, remedy=remedy)
-    if p.ndim == 2 and p.shape[1] < 2:
-        raise InputError(
-            "y_prob", "must have a column per class, at least 2", f"got shape {p.shape}"
-        )
-
-
-def _vector_remedy(y: NDArray[Any], p: NDArray[Any]) -> Remedy | str:
-    """How to pass labels that have more than one dimension; empty if nothing is known."""
-    if y.ndim != 2:
-        return ""
-    if 1 in y.shape:
-        return "`np.ravel(y_true)` makes a vector of it."
-    hints = []
-    if y.dtype.kind in "biuf" and bool((y.sum(axis=1) == 1).all()):
-        hints.append("`np.argmax(y_true, axis=1)` turns one-hot rows into labels.")
-    if y.shape == p.shape:
-        hints.append("`kind='multilabel'` reads each column as a label of its own.")
-    return Remedy("multilabel", " ".join(hints))
-
-
-def _without_missing(
-    y: Column,
-    p: Column,
-    w: Column | None,
+def _complete_rows(
+    rows: Rows,
+    ignored: Bools | None,
     missing: Missing,
-    read: bool,
-    allow_none: bool,
-    skip: Bools | None,
-) -> tuple[Column, Column, Column | None, Ints | None]:
-    """The rows without missing values and without those to `skip`.
+    *,
+    labels_are_read: bool,
+    may_be_empty: bool,
+) -> Rows:
+    """The rows without missing values, and without those to be `ignored`.
 
-    Also their row numbers if some were dropped.
+    All rows if none has to go. Missing values are refused unless they may be dropped, and so are
+    rows of which none would be left, unless they `may_be_empty`.
     """
-    may_be_missing = read or missing == "drop" or y.values.dtype.kind == "O"
+    y = rows.y
+    may_be_missing = labels_are_read or missing == "drop" or y.values.dtype.kind == "O"
     if y.values.ndim == 1 and (may_be_missing or y.missing is not None):
         y = y._replace(missing=labels_missing(y))
-    parts = {"y_true": y, "y_prob": p}
-    if w is not None:
-        parts["sample_weight"] = w
-    masks = {name: part.missing for name, part in parts.items() if part.missing is not None}
+    columns = {"y_true": y, "y_prob": rows.p}
+    if rows.w is not None:
+        columns["sample_weight"] = rows.w
+    masks = {name: part.missing for name, part in columns.items() if part.missing is not None}
     if missing == "raise" and masks:  # a nan among numbers is noticed in the pass over the rows
         refuse_missing(*next(iter(masks.items())))
-    bad = [] if skip is None else [skip]
+    bad = [] if ignored is None else [ignored]
     if missing == "drop":
         bad += masks.values()
-        for name, part in parts.items():
+        for name, part in columns.items():
             if name != "y_true" and part.values.dtype.kind == "f":
                 bad.append(_nan_rows(part.values))
     gone = np.logical_or.reduce(bad) if bad else None
     if gone is None or not gone.any():
-        return y, p, w, None
-    if gone.all() and not allow_none:
+        return rows._replace(y=y)
+    if gone.all() and not may_be_empty:
         demand = "`y_true` and `y_prob` must have at least one complete row"
-        or_ignored = "" if skip is None else " or are ignored"
+        or_ignored = "" if ignored is None else " or are ignored"
         raise InputError("", demand, f"all {gone.size:,} have a missing value{or_ignored}")
-    keep = np.flatnonzero(~gone)
-    kept_w = None if w is None else Column(w.values[keep])
-    return (
-        Column(y.values[keep], None, y.names),
-        Column(take(p.values, keep), None, p.names),
-        kept_w,
-        keep,
+    kept = np.flatnonzero(~gone)
+    return rows._replace(
+        y=Column(y.values[kept], None, y.names),
+        p=Column(take(rows.p.values, kept), None, rows.p.names),
+        w=None if rows.w is None else Column(rows.w.values[kept]),
+        numbers=kept,
     )
 
 
@@ -557,110 +423,3 @@ def refuse_shuffled_index(y_true: object, others: dict[str, Any]) -> None:
             demand = f"`y_true` and `{name}` have the same index in a different order"
             remedy = f"Align them (`{name}.loc[y_true.index]`) or pass `.to_numpy()`."
             raise InputError("", demand, "rows are paired by position", remedy=remedy)
-
-
-class Pixels:
-    """The scores of images as a matrix.
-
-    It has a row per pixel that counts, image by image, and a column per class. Only the rows or
-    columns that are asked for are copied; an array is made of all of them where one is needed.
-    """
-
-    ndim = 2
-
-    def __init__(self, images: NDArray[Any], kept: Ints | None = None) -> None:
-        self.images = images
-        self.kept = kept
-        n = images.shape[0] * images.shape[2] if kept is None else kept.size
-        self.shape = (n, images.shape[1])
-        self.size = n * images.shape[1]
-        self.dtype = images.dtype
-
-    def __getitem__(self, key: object) -> NDArray[Any]:
-        """The scores of some pixels, one row each, as indexing a matrix would give them.
-
-        A pair of rows and columns reads one class, or some, of all pixels first.
-        """
-        if isinstance(key, tuple):
-            rows, columns = key
-            block = self.images[:, columns]
-            if block.ndim == 2:
-                flat: NDArray[Any] = block.reshape(-1)
-            else:
-                flat = np.moveaxis(block, 1, -1).reshape(-1, block.shape[1])
-            if self.kept is not None:
-                flat = flat[self.kept]
-            return flat[rows]
-        if isinstance(key, slice):
-            place = np.arange(*key.indices(self.shape[0]))
-        else:
-            place = np.asarray(key)
-        if place.dtype == bool:
-            place = np.flatnonzero(place)
-        if self.kept is not None:
-            place = self.kept[place]
-        image, pixel = np.divmod(place, self.images.shape[2])
-        return np.asarray(self.images[image, :, pixel])
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.asarray(self[:, :], dtype=dtype)
-
-
-def take(scores: ArrayLike, chosen: NDArray[Any]) -> ArrayLike:
-    """Some rows of scores; those of pixels without a copy."""
-    if not isinstance(scores, Pixels):
-        return scores[chosen]
-    if chosen.dtype == bool:
-        chosen = np.flatnonzero(chosen)
-    if scores.kept is not None:
-        chosen = scores.kept[chosen]
-    return Pixels(scores.images, chosen)
-
-
-def flatten(y: Column, p: Column) -> tuple[Column, Column]:
-    """Labels and scores with a row per pixel; the scores of one channel are a vector."""
-    labels = y.values
-    scores = p.values
-    if scores.shape[1] == 0:
-        raise InputError(
-            "y_prob",
-            "must have at least one class on its class axis, the second",
-            f"got {scores.shape}",
-        )
-    pixels = scores.shape[:1] + scores.shape[2:]
-    if labels.shape == scores.shape and scores.shape[1] == 1:
-        labels = labels[:, 0]
-    if labels.shape != pixels:
-        demand = f"must have the shape of `y_prob` without its class axis, the second: {pixels}"
-        remedy = ""
-        if labels.shape == scores.shape[:-1]:
-            remedy = "If classes stand last, `np.moveaxis(y_prob, -1, 1)` puts them second."
-        elif labels.shape == scores.shape:
-            remedy = "For P(positive) of each pixel, `y_prob[:, None]` adds the class axis."
-        raise InputError(
-            "y_true",
-            demand,
-            f"got {labels.shape} for scores of shape {scores.shape}",
-            remedy=remedy,
-        )
-    if y.missing is not None or p.missing is not None:
-        name = "y_true" if p.missing is None else "y_prob"
-        remedy = "Give pixels without a label a code of their own, `ignore_index`."
-        raise InputError(
-            name, "must not be masked where it has more than two dimensions", remedy=remedy
-        )
-    images = scores.reshape(*scores.shape[:2], -1)
-    flat: Any = images.reshape(-1) if images.shape[1] == 1 else Pixels(images)
-    return Column(labels.reshape(-1)), Column(flat)
-
-
-def by_pixel(values: NDArray[Any], n: int, pixels: int) -> NDArray[Any]:
-    """A column with an entry per image, or in the shape of the labels, as one per pixel.
-
-    Any other as it is.
-    """
-    if pixels and values.ndim > 1 and values.size == n:
-        return values.reshape(-1)
-    if pixels and values.shape == (n // pixels,):
-        return np.repeat(values, pixels)
-    return values

@@ -13,7 +13,8 @@ import numpy as np
 from trueness._input.arguments import check_flag, checked_json, checked_word
 from trueness._input.columns import column
 from trueness._input.labels import check_pos_label, checked_order
-from trueness._input.sample import WEIGHT_TYPES, Sample, check_weights, read_sample
+from trueness._input.sample import Sample, read_sample
+from trueness._input.weights import WEIGHT_TYPES, check_weights
 from trueness._keywords import suggests_keywords
 from trueness._tally import group_keys, store
 from trueness._tally.buckets import RowClusters, check_buckets, read_clusters

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from trueness._input.columns import LEAVE_OUT, Column, column, refuse_missing
 from trueness._input.labels import labels_missing
-from trueness._input.sample import Sample, by_pixel, refuse_shuffled_index
+from trueness._input.pixels import by_pixel
+from trueness._input.sample import Sample, refuse_shuffled_index
 from trueness._numerics.clustered import effective_number
 from trueness._tally.cells import Cells
 from trueness._tally.row_sums import cells_of_rows

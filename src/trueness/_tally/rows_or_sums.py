@@ -8,7 +8,8 @@ from typing import Any, TypeGuard, TypeVar
 import numpy as np
 
 from trueness._input.arguments import checked_word
-from trueness._input.sample import WEIGHT_TYPES, Sample, plain_sample, read_sample
+from trueness._input.sample import Sample, plain_sample, read_sample
+from trueness._input.weights import WEIGHT_TYPES
 from trueness._keywords import suggests_keywords
 from trueness._tally.buckets import RowClusters, read_clusters, refuse_unused
 from trueness._tally.events import Events, clusters_of

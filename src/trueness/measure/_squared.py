@@ -6,7 +6,8 @@ from functools import partial
 import numpy as np
 
 from trueness._input.arguments import checked_word
-from trueness._input.sample import WEIGHT_TYPES, Sample
+from trueness._input.sample import Sample
+from trueness._input.weights import WEIGHT_TYPES
 from trueness._keywords import suggests_keywords
 from trueness._numerics.pairs import pair_mean, pair_sums
 from trueness._tally.binned_scores import (

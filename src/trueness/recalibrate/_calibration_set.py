@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from trueness._input.arguments import whole_seed
 from trueness._input.columns import column, refuse_bad, refuse_missing
 from trueness._input.labels import labels_missing
-from trueness._input.sample import Sample, read_sample, refuse_shuffled_index, row_weights
+from trueness._input.sample import Sample, read_sample, refuse_shuffled_index
 from trueness._input.scores import (
     explain_scores,
     explain_sums,
@@ -18,6 +18,7 @@ from trueness._input.scores import (
     refuse_nan,
     row_sum_tolerance,
 )
+from trueness._input.weights import row_weights
 from trueness._numerics.streams import stream
 from trueness._tally.cells import Cells
 from trueness._tally.events import Events

@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 from trueness._input.arguments import check_jobs
 from trueness._input.columns import column, refuse_missing
 from trueness._input.labels import labels_missing
-from trueness._input.sample import check_weights, row_weights
+from trueness._input.weights import check_weights, row_weights
 from trueness.errors import (
     InputError,
     MovedScoresWarning,
