@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import beta
+from scipy.stats import beta, norm, pearson3, t
 
 import trueness as tn
 
@@ -308,3 +308,129 @@ def test_humans_that_find_no_error_leave_an_area_of_zero_whatever_the_judge_says
     alone = tn.risk_coverage(np.ones(67), p[::3], kind="correct")
     assert (judged.aurc.value, judged.aurc.low) == (0, 0)
     assert judged.aurc.high == alone.aurc.high > 0
+
+
+def influences(wrong, confidence):
+    """What each row adds to the area, less the mean, group by group of equal confidence."""
+    n = wrong.size
+    harmonic = np.r_[0, np.cumsum(1 / np.arange(1, n + 1))]
+    groups = [np.flatnonzero(confidence == c) for c in np.unique(confidence)[::-1]]
+    reached = np.cumsum([rows.size for rows in groups])
+    above = reached - [rows.size for rows in groups]
+    rate = np.array([wrong[rows].mean() for rows in groups])
+    log = np.array([math.log(b / a) if a else 0.0 for a, b in zip(above, reached, strict=True)])
+    area = slow_aurc(wrong, confidence)
+    found = np.empty(n)
+    possible = np.empty(n)
+    for g, rows in enumerate(groups):
+        below = rate[g] - rate[g] * log[g] * above[g] / rows.size + (rate * log)[g + 1 :].sum()
+        weight = np.mean([harmonic[n] - harmonic[j] for j in range(above[g], reached[g])])
+        found[rows] = wrong.mean() - area - below + wrong[rows] * weight
+        possible[rows] = wrong.mean() - area - below + weight
+    return area, found, possible
+
+
+def gamma_limits(values, surprise, level, cluster):
+    """Limits of a mean with half a unit of the value `surprise` added, by three moments."""
+    n, mean = values.size, values.mean()
+    names = np.unique(cluster)
+    sums = np.array([(values - mean)[cluster == name].sum() for name in names])
+    units = n**2 / sum((cluster == name).sum() ** 2 for name in names)
+    unit = min(max((sums**2).sum() / ((values - mean) ** 2).sum(), 1), n / units)
+    centre = (n * mean + unit / 2 * surprise) / (n + unit / 2)
+    added = unit * (surprise - centre)
+    second, third = (sums**2).sum() + added**2 / 2, (sums**3).sum() + added**3 / 2
+    upper = (1 + level) / 2
+    spread = math.sqrt(second * units / (units - 1)) / n
+    spread *= t.ppf(upper, units - 1) / norm.ppf(upper)
+    low, high = pearson3.ppf([1 - upper, upper], 2 * third / second**1.5, centre, spread)
+    error = math.sqrt((sums**2).sum() * units / (units - 1)) / n
+    return max(low, 0), high, error, unit
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("digits", [1, 6])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_limits_are_those_of_the_mean_of_the_influences(digits, clustered, level):
+    rng = np.random.default_rng([3, digits])
+    confidence = rng.uniform(size=90).round(digits)
+    wrong = (rng.random(90) > 0.3 + 0.6 * confidence).astype(float)
+    cluster = rng.integers(0, 30, 90) if clustered else np.arange(90)
+    options = {"cluster": cluster} if clustered else {}
+    found = tn.risk_coverage(1 - wrong, confidence, kind="correct", level=level, **options).aurc
+    area, moved, possible = influences(wrong, confidence)
+    values = area + moved
+    low, _, error, unit = gamma_limits(values, 1.0, level, cluster)
+    _, high, _, _ = gamma_limits(values, 3.0, level, cluster)
+    _, mirrored, _, _ = gamma_limits(1 - values, 1 + 2 * area, level, cluster)
+    assert (found.value, found.standard_error) == pytest.approx((area, error), rel=1e-9)
+    assert found.low == pytest.approx(max(min(low, 1 - mirrored, area), 0), rel=1e-9, abs=1e-12)
+    left, worst = 4 * unit, 0.0
+    for loss in np.sort(area + possible)[::-1]:
+        worst += min(1, left) * loss / (4 * unit)
+        left = max(left - 1, 0)
+    weight = np.random.default_rng(0).gamma(np.r_[np.full(90, 1 / unit), 0.5], size=(60_000, 91))
+    drawn = weight @ np.append(values, worst) / weight.sum(axis=1)
+    gaffke = np.quantile(drawn, (1 + level) / 2)
+    assert found.high == pytest.approx(max(high, gaffke, area), rel=8e-3)
+
+
+def test_the_differences_have_limits_by_students_t_with_half_a_row_added():
+    rng = np.random.default_rng(12)
+    p = rng.random(80).round(1)
+    y = (rng.random(80) < p).astype(int)
+    q = np.clip(p + rng.normal(0, 0.3, 80), 0, 1).round(1)
+    for cluster in (None, np.arange(80) // 2):
+        codes = np.arange(80) if cluster is None else cluster
+        options = {} if cluster is None else {"cluster": cluster}
+        found = tn.risk_coverage(y, {"a": p, "b": q}, level=0.9, **options).differences["a", "b"]
+        areas, effects = [], []
+        for score in (p, q):
+            wrong = np.where(score >= 0.5, 1 - y, y).astype(float)
+            area, moved, _ = influences(wrong, np.maximum(score, 1 - score))
+            areas.append(area)
+            effects.append(moved)
+        change = effects[0] - effects[1]
+        change -= change.mean()
+        sums = np.bincount(codes, change)
+        unit = min(max((sums**2).sum() / (change**2).sum(), 1), 80 / sums.size)
+        error = math.sqrt((sums**2).sum() * sums.size / (sums.size - 1)) / 80
+        half = t.isf(0.05, sums.size - 1) * math.hypot(error, 0.5 * unit / 80)
+        value = areas[0] - areas[1]
+        assert found.tolist() == pytest.approx([value, value - half, value + half], rel=1e-9)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("right", [0.9, 0.2])
+def test_a_judge_moves_the_area_by_a_slope_and_shortens_the_limits(right, clustered):
+    rng = np.random.default_rng(5)
+    confidence = rng.uniform(size=240).round(2)
+    wrong = (rng.random(240) > 0.2 + 0.7 * confidence).astype(float)
+    doubted = np.where(rng.random(240) < right, wrong, 1 - wrong)
+    known = np.arange(240) % 3 == 0
+    cluster = np.arange(240) // 6 if clustered else np.arange(240)
+    options = {"cluster": cluster} if clustered else {}
+    human = np.where(known, 1 - wrong, np.nan)
+    found = tn.risk_coverage(human, confidence, kind="correct", judge=1 - doubted, **options).aurc
+    few = {"cluster": cluster[known]} if clustered else {}
+    alone = tn.risk_coverage(1 - wrong[known], confidence[known], kind="correct", **few).aurc
+    _, by_human, _ = influences(wrong[known], confidence[known])
+    of_judge, by_judge, _ = influences(doubted[known], confidence[known])
+    of_all = slow_aurc(doubted[np.argsort(-confidence)], -np.sort(-confidence))
+    a, b = (
+        np.bincount(np.unique(cluster[known], return_inverse=True)[1], v - v.mean())
+        for v in (by_human, by_judge)
+    )
+    errors = min(wrong[known].sum(), 80 - wrong[known].sum())
+    trust = errors / (errors + 3)
+    slope = trust * (a @ b) / (b @ b)
+    gain = trust * (2 * slope * (a @ b) - slope**2 * (b @ b)) * (1 - 80 / 240)
+    shorter = math.sqrt(1 - max(gain, 0) / (a @ a))
+    value = alone.value + slope * (of_all - of_judge)
+    assert (found.value, found.standard_error) == pytest.approx(
+        (value, shorter * alone.standard_error), rel=1e-9
+    )
+    assert (found.low, found.high) == pytest.approx(
+        (value - shorter * (alone.value - alone.low), value + shorter * (alone.high - alone.value)),
+        rel=1e-9,
+    )

@@ -172,7 +172,6 @@ def risk_coverage(
         ignore_index,
     )
     level = checked_fraction(level, "level")
-    level = checked_fraction(level, "level")
     if judge is not None:
         return _with_judge(y_true, y_prob, judge, level, cluster, is_confidence, dict(rows))
     models = models_by_name(y_true, y_prob, rows, cluster, "risk and coverage")
