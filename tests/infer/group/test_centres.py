@@ -147,3 +147,64 @@ def test_a_centre_has_a_slope_from_three_events_and_three_others_on():
         for labels in (np.arange(40) < few, np.arange(40) >= few):
             centre = tn.centres(np.concatenate([labels, other]), p, by=by)["a"]
             assert np.isfinite(centre.slope) == has_slope
+
+
+@pytest.mark.parametrize("low", [1.0, 0.05])
+def test_weights_count_by_their_average_over_the_weights(low):
+    """Scores that are far too low expect more events than rows at the ratio of all centres."""
+    y, p, by = three_hospitals()
+    p = low * p
+    w = 0.5 + np.arange(450) % 5 / 2
+    found = tn.centres(y, p, by=by, sample_weight=w, level=0.8)
+    rows = [by == name for name in "abc"]
+    total, events, expected, squares = (
+        np.array([values[inside].sum() for inside in rows]) for values in (w, w * y, w * p, w * w)
+    )
+    unit = squares / total
+    overall = events.sum() / expected.sum()
+    rest = np.maximum(1 - overall * expected / total, unit / 2 / total)
+    by_hand = tn.heterogeneity(
+        np.log((events + unit / 2) / expected),
+        np.sqrt(unit * rest / (overall * expected)),
+        level=0.8,
+    )
+    ratio = found.heterogeneity["observed_expected"]
+    assert (ratio.mean, ratio.low, ratio.high) == pytest.approx(
+        tuple(math.exp(end) for end in (by_hand.mean, by_hand.low, by_hand.high)), rel=1e-9
+    )
+    assert (ratio.prediction_low, ratio.prediction_high) == pytest.approx(
+        (math.exp(by_hand.prediction_low), math.exp(by_hand.prediction_high)), rel=1e-9
+    )
+    lines = [tn.estimate("slope", y[i], p[i], sample_weight=w[i], floor=False) for i in rows]
+    slopes = tn.heterogeneity(
+        [line.value for line in lines], [line.standard_error for line in lines], level=0.8
+    )
+    slope = found.heterogeneity["slope"]
+    assert (slope.mean, slope.high, slope.tau2, slope.pvalue) == pytest.approx(
+        (slopes.mean, slopes.high, slopes.tau2, slopes.pvalue), rel=1e-9
+    )
+    assert [centre.n for centre in found] == [100, 150, 200]
+    assert [centre.slope_error for centre in found] == [line.standard_error for line in lines]
+
+
+def test_weighted_events_make_a_slope_if_they_are_worth_three_rows():
+    rng = np.random.default_rng(3)
+    p = rng.uniform(0.3, 0.7, 80)
+    by = np.repeat(["a", "b"], 40)
+    y = np.concatenate([np.arange(40) < 4, np.arange(40) % 2])
+    for event, other in ((1.5, 1.5), (1.0, 1.5), (3.0, 0.5), (2.0, 0.5)):
+        w = np.where((by == "a") & (y == 0), other, event)
+        mine = w[by == "a"]
+        worth = 4 * event * mine.sum() / (mine @ mine)
+        centre = tn.centres(y, p, by=by, sample_weight=w)["a"]
+        assert np.isfinite(centre.slope) == (worth >= 3)
+
+
+def test_centres_where_nothing_is_expected_are_left_out_of_the_ratio():
+    y = np.array([0, 0, 1, 0, 1, 0, 1, 1, 0])
+    p = np.array([0, 0, 0.2, 0.3, 0.6, 0.4, 0.5, 0.7, 0.2])
+    found = tn.centres(y, p, by=list("aabbbcccc"))
+    assert found.heterogeneity["observed_expected"].centres == 2
+    assert math.isnan(found["a"].ratio)
+    two = tn.centres(y[:5], p[:5], by=list("aabbb"))
+    assert "observed_expected" not in two.heterogeneity
