@@ -1,5 +1,7 @@
 """Coverage of intervals and quantiles with limits."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.stats import binom, binomtest, norm
@@ -99,3 +101,78 @@ def test_limits_of_clusters_cover():
         rejected += tn.calibration_test(events, resamples=199, seed=seed).pvalue <= 0.05
     assert covered >= binom.ppf(0.001, runs, 0.94)
     assert rejected <= binom.ppf(0.999, runs, 0.065)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_spread_and_shift_are_those_of_a_line_through_the_normal_quantiles(level):
+    rng = np.random.default_rng(3)
+    y = 1.2 * rng.normal(size=150) + 0.3
+    levels = np.array([0.1, 0.3, 0.75, 0.9])
+    events = tn.events.quantiles(y, np.tile(norm.ppf(levels), (150, 1)), levels=levels)
+    found = tn.assess(events, level=level).coverage
+    z = norm.ppf(levels)
+    share = np.array([(y <= quantile).mean() for quantile in z])
+    cov = np.array([[min(a, b) - a * b for a in levels] for b in levels]) / 150
+    cov /= np.outer(norm.pdf(z), norm.pdf(z))
+    design = np.column_stack([np.ones(4), z])
+    root = np.linalg.inv(np.linalg.cholesky(cov))
+    line, *_ = np.linalg.lstsq(root @ design, root @ norm.ppf(share), rcond=None)
+    errors = np.sqrt(np.diag(np.linalg.inv(design.T @ np.linalg.inv(cov) @ design)))
+    reach = norm.isf((1 - level) / 2) * errors
+    assert (found.spread, found.spread_low, found.spread_high) == pytest.approx(
+        (1 / line[1], 1 / (line[1] + reach[1]), 1 / (line[1] - reach[1]))
+    )
+    shift = -line[0] / line[1]
+    assert (found.shift, found.shift_low, found.shift_high) == pytest.approx(
+        (shift, shift - reach[0] / line[1], shift + reach[0] / line[1])
+    )
+
+
+def test_shares_of_none_and_all_are_half_an_outcome_away_from_the_ends():
+    y = np.linspace(-0.5, 0.4, 40)
+    levels = np.array([0.1, 0.5, 0.9])
+    events = tn.events.quantiles(y, np.tile(norm.ppf(levels), (40, 1)), levels=levels)
+    found = tn.assess(events).coverage
+    z, share = norm.ppf(levels), np.array([0.5 / 40, (y <= 0).mean(), 1 - 0.5 / 40])
+    cov = np.array([[min(a, b) - a * b for a in levels] for b in levels])
+    inverse = np.linalg.inv(cov / np.outer(norm.pdf(z), norm.pdf(z)))
+    design = np.column_stack([np.ones(3), z])
+    line = np.linalg.solve(design.T @ inverse @ design, design.T @ inverse @ norm.ppf(share))
+    assert (found.spread, found.shift) == pytest.approx((1 / line[1], -line[0] / line[1]))
+
+
+def test_outcomes_in_clusters_have_the_limits_of_observed_divided_by_expected():
+    rng = np.random.default_rng(4)
+    cluster = np.repeat(np.arange(30), 4)
+    y = (rng.normal(size=30)[cluster] + rng.normal(size=120)) / np.sqrt(2)
+    found = tn.assess(interval(y, norm.ppf(0.9), coverage=0.8, cluster=cluster)).coverage
+    inside = (np.abs(y) <= norm.ppf(0.9)).astype(int)
+    ratio = tn.estimate("observed_expected", inside, np.full(120, 0.8), cluster=cluster)
+    assert found.method != "exact binomial"
+    assert (found.low[0], found.high[0]) == pytest.approx(
+        (0.8 * ratio.low, min(0.8 * ratio.high, 1))
+    )
+    own = tn.assess(interval(y, norm.ppf(0.9), coverage=0.8, cluster=np.arange(120))).coverage
+    assert own.method == "exact binomial"
+
+
+@pytest.mark.parametrize("level", [0.9, 0.99])
+def test_counts_between_quantiles_have_binomial_limits_that_hold_together(level):
+    from trueness.plot import LevelHistogramDisplay
+
+    rng = np.random.default_rng(5)
+    y = rng.normal(size=80)
+    levels = np.array([0.1, 0.35, 0.8])
+    events = tn.events.quantiles(y, np.tile(norm.ppf(levels), (80, 1)), levels=levels)
+    found = LevelHistogramDisplay.from_events(events, level=level).histogram
+    edges = np.r_[-np.inf, norm.ppf(levels), np.inf]
+    stated = np.diff(np.r_[0, levels, 1])
+    counts = np.array([((y > a) & (y <= b)).sum() for a, b in pairwise(edges)])
+    tail = (1 - level) / 8
+    assert found.density == pytest.approx(counts / 80 / stated)
+    assert found.low == pytest.approx(binom.ppf(tail, 80, stated) / 80 / stated)
+    assert found.high == pytest.approx(binom.ppf(1 - tail, 80, stated) / 80 / stated)
+    assert (found.low_level.tolist(), found.high_level.tolist()) == (
+        [0, 0.1, 0.35, 0.8],
+        [0.1, 0.35, 0.8, 1],
+    )

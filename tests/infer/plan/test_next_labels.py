@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.stats import beta, norm, t
 
 import trueness as tn
 
@@ -172,3 +173,112 @@ def test_labels_chosen_in_clusters_have_wider_limits():
     assert clustered.high - clustered.low > 1.1 * (alone.high - alone.low)
     own = ask(cluster=np.arange(240)).event_rate
     assert own.high - own.low == pytest.approx(alone.high - alone.low, rel=0.03)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_the_rate_by_strata_has_the_limits_of_its_variance(level, clustered):
+    p, y, judge = rows(np.random.default_rng(8), 400, (2, 6), (0.8, 0.9))
+    chosen = tn.next_labels(p, judge, budget=60)
+    human = np.full(400, np.nan)
+    human[chosen.index] = y[chosen.index]
+    cluster = {"cluster": np.arange(400) // 4} if clustered else {}
+    rate = tn.powered(human, judge, p, human_prob=chosen, level=level, **cluster).event_rate
+    value = middle = squares = variance = 0.0
+    residual = np.full(400, np.nan)
+    for h in range(chosen.size.size):
+        inside = chosen.stratum == h
+        share = inside.mean()
+        labels = human[inside][~np.isnan(human[inside])]
+        means = p[inside].mean(), (p[inside] + judge[inside]).mean() / 2
+        expected = max(means, key=lambda m: m * (1 - m))
+        q = (labels.sum() + 2 * expected) / (labels.size + 2)
+        value += share * labels.mean()
+        middle += share * q
+        squares += share * q * q
+        variance += share**2 * q * (1 - q) / labels.size
+        residual[inside] = human[inside] - labels.mean()
+    variance += (squares - middle**2) / 400
+    tail = (1 - level) / 2
+    if clustered:
+        known = ~np.isnan(residual)
+        sums = np.bincount(np.unique((np.arange(400) // 4)[known], return_inverse=True)[1],
+                           residual[known])  # fmt: skip
+        factor = max((sums**2).sum() / (residual[known] ** 2).sum(), 1)
+        variance *= factor * (t.isf(tail, sums.size - 1) / norm.isf(tail)) ** 2
+    variance *= (t.isf(tail, 60 - chosen.size.size) / norm.isf(tail)) ** 2
+    n = middle * (1 - middle) / variance
+    assert (rate.value, rate.standard_error) == pytest.approx((value, math.sqrt(variance)))
+    assert (rate.low, rate.high) == pytest.approx(
+        (
+            beta.ppf(tail, value * n, n - value * n + 1),
+            beta.isf(tail, value * n + 1, n - value * n),
+        )
+    )
+
+
+def allotted(size, room, deviation, budget):
+    """Half of the labels evenly, at least two; the rest by size and spread, none beyond its room."""
+    least = [
+        min(max(2, budget * n / sum(size) / 2), free) for n, free in zip(size, room, strict=True)
+    ]
+    if sum(least) > budget:
+        least = [min(2, free) for free in room]
+        least = [n * budget / sum(least) for n in least]
+        deviation = [1.0] * len(size)
+    wanted = list(least)
+    while budget - sum(wanted) > 1e-9:
+        left = budget - sum(wanted)
+        open_ = [h for h in range(len(size)) if room[h] - wanted[h] > 1e-9]
+        weight = {h: max(size[h] * deviation[h], 1e-12) for h in open_}
+        for h in open_:
+            wanted[h] = min(wanted[h] + left * weight[h] / sum(weight.values()), room[h])
+    whole = [math.floor(n + 1e-9) for n in wanted]
+    order = sorted(range(len(size)), key=lambda h: -(wanted[h] - whole[h]))
+    for h in order[: budget - sum(whole)]:
+        whole[h] += 1
+    return whole
+
+
+@pytest.mark.parametrize("budget", [10, 21, 37, 90, 200, 330])
+@pytest.mark.parametrize("labelled", [False, True])
+def test_labels_follow_neymans_rule_with_a_floor_and_a_ceiling(budget, labelled):
+    p, _, judge = rows(np.random.default_rng(9), 600, (0.6, 3))
+    has_label = (np.arange(600) % 9 < 4) if labelled else np.zeros(600, bool)
+    found = tn.next_labels(p, judge, budget=budget, labelled=has_label)
+    deviation, variance = [], []
+    for h in range(found.size.size):
+        inside = found.stratum == h
+        means = p[inside].mean(), (p[inside] + judge[inside]).mean() / 2
+        deviation.append(max(math.sqrt(m * (1 - m)) for m in means))
+        variance.append(means[1] * (1 - means[1]))
+    room = np.bincount(found.stratum, ~has_label)
+    assert found.chosen.tolist() == allotted(found.size.tolist(), room.tolist(), deviation, budget)
+    assert found.human_prob == pytest.approx((found.chosen / found.size)[found.stratum])
+    share = found.size / 600
+    designed = (share**2 * variance / found.chosen).sum()
+    at_random = (share * variance).sum() / budget
+    assert found.relative_length == pytest.approx(math.sqrt(designed / at_random))
+
+
+@pytest.mark.parametrize(
+    ("budget", "strata"),
+    [(20, 10), (19, 5), (10, 5), (9, 4), (8, 4), (7, 3), (6, 3), (5, 2), (4, 2), (3, 1), (1, 1)],
+)
+def test_strata_are_fifths_of_the_scores_by_label_as_far_as_the_budget_allows(budget, strata):
+    """Each stratum can have two labels."""
+    p = (np.arange(240) + 0.5) / 240
+    found = tn.next_labels(p, np.arange(240) % 2, budget=budget)
+    assert found.size.tolist() == [240 // strata] * strata
+    assert np.isnan(found.judge).all() == (strata < 10)
+
+
+def test_a_judge_with_a_single_row_of_one_label_makes_no_strata():
+    p = (np.arange(100) + 0.5) / 100
+    for rows_of_label, strata in ((1, 5), (2, 6)):
+        judge = np.arange(100) < rows_of_label
+        found = tn.next_labels(p, judge, budget=40)
+        assert found.size.size == strata
+    free = np.arange(100) >= 1  # one of the two is taken
+    assert tn.next_labels(p, np.arange(100) < 2, budget=40, labelled=~free).size.size == 5
