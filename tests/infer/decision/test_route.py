@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import trueness as tn
+from trueness._numerics.paired_proportions import noninferiority, score_limits, score_statistic
 
 
 def rows(rng, n, law="uniform"):
@@ -229,3 +230,87 @@ def test_the_promise_is_kept_for_new_rows(law, n, loss):
             lost = (0.95 - routed).sum() / new.size
             broken += lost > loss + 1e-3 * loss
     assert broken / runs <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / runs)
+
+
+def paired(n=500, seed=21, step=100, strong_rate=0.93):
+    rng = np.random.default_rng(seed)
+    confidence = np.round(rng.uniform(0.5, 1, n) * step) / step
+    cheap = (rng.random(n) < confidence).astype(float)
+    strong = np.maximum(cheap * (rng.random(n) < 0.97), rng.random(n) < strong_rate - 0.3)
+    return cheap, confidence, strong.astype(float)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("step", [10, 100])
+def test_every_candidate_has_the_numbers_of_its_rows(step, clustered, level):
+    cheap, confidence, strong = paired(step=step)
+    cluster = np.arange(500) // 5
+    options = {"cluster": cluster} if clustered else {}
+    found = tn.route(cheap, confidence, strong, loss=0.1, level=level, cost=(2, 5), **options)
+    curve = found.curve
+    ends = np.unique(confidence)[::-1]
+    assert (curve.threshold.size == ends.size) == (ends.size <= 40)
+    gap = cheap - strong
+    for i, threshold in enumerate(curve.threshold):
+        inside = confidence >= threshold
+        harmed, helped = ((gap[inside] == sign).sum() for sign in (-1, 1))
+        pvalue = float(noninferiority(harmed, helped, 500, 0.1))
+        low, high = (float(end) for end in score_limits(helped, harmed, 500, level))
+        if clustered:
+            lost = np.where(inside, -gap, 0.0)
+            sums = np.bincount(cluster, lost - lost.mean()) / 500
+            variance = (sums**2).sum() * 100 / 99
+            error = math.sqrt(max(variance, 0.1 * 0.9 / 100))
+            pvalue = max(pvalue, stats.t.cdf((lost.mean() - 0.1) / error, 99))
+            reach = stats.t.isf((1 - level) / 2, 99) * math.sqrt(variance)
+            low, high = min(low, -lost.mean() - reach), max(high, reach - lost.mean())
+        share = inside.mean()
+        assert (curve.share[i], curve.saved[i]) == pytest.approx((share, share - 0.4))
+        assert curve.random[i] == pytest.approx(share * gap.mean())
+        assert (curve.difference[i], curve.low[i], curve.high[i], curve.pvalue[i]) == (
+            pytest.approx(((helped - harmed) / 500, low, high, pvalue), abs=1e-12)
+        )
+    passed = int(np.argmin(np.append(curve.pvalue <= 1 - level, False)))
+    assert passed > 0
+    assert found.threshold == curve.threshold[passed - 1]
+    last = passed - 1
+    assert (found.difference.low, found.difference.high) == (curve.low[last], curve.high[last])
+    share = found.share.value
+    assert (found.random.low, found.random.high) == pytest.approx(
+        (share * curve.low[-1], share * curve.high[-1])
+    )
+    units = 500.0
+    if clustered:
+        inside = (confidence >= found.threshold) - share
+        variance = (np.bincount(cluster, inside) ** 2).sum() * 100 / 99 / 500**2
+        units = 500 * min(1, share * (1 - share) / 500 / variance)
+    tail = (1 - level) / 2
+    k = share * units
+    ends = stats.beta.ppf(tail, k, units - k + 1), stats.beta.isf(tail, k + 1, units - k)
+    assert (found.share.low, found.share.high) == pytest.approx(ends)
+    assert (found.saved.low, found.saved.high) == pytest.approx((ends[0] - 0.4, ends[1] - 0.4))
+
+
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize(("harm", "gain"), [(0, 0), (2, 0), (3, 2), (2, 9)])
+def test_the_rows_needed_follow_from_the_rates(harm, gain, size):
+    """Two confidences; of the sixty rows above, some are answered right by one model only."""
+    cheap, strong = np.ones(160), np.ones(160)
+    cheap[:harm], strong[harm : harm + gain] = 0, 0
+    cheap[60:90], strong[150:155] = 0, 0
+    confidence = np.repeat([0.9, 0.4], [60, 100])
+    cluster = {"cluster": np.arange(160) // size} if size > 1 else {}
+    found = tn.route(cheap, confidence, strong, loss=0.02, level=0.99, **cluster)
+    if found.certified:
+        assert gain > harm
+        return
+    harmed, helped = (harm + 30) / 160 * 60 / 160, (gain + 5) / 160 * 60 / 160
+    a, b = min((harm / 160, gain / 160), (harmed, helped), key=lambda rates: rates[0] - rates[1])
+    if a - b >= 0.02:
+        assert found.rows_needed is None
+        return
+    fewest = math.ceil(math.log(0.01) / math.log(0.98))
+    z = float(score_statistic(a, b, 1, 0.02))
+    needed = max(math.ceil((stats.norm.ppf(0.01) / z) ** 2), fewest)
+    assert found.rows_needed == math.ceil(needed * size)
