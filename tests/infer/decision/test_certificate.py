@@ -137,3 +137,61 @@ def test_the_limit_covers_clusters_that_are_alike_inside():
         y, cluster = np.repeat(rng.uniform(size=100) < 0.05, 5), np.repeat(np.arange(100), 5)
         covered += tn.decision_certificate(y, np.full(500, 0.01), cluster=cluster).high >= 0.04
     assert covered / runs >= 0.94 - 2 * math.sqrt(0.05 * 0.95 / runs)
+
+
+def limits_by_hand(y, p, w, size, level, bernstein=False):
+    """The largest limit over intervals, of rows with weights and clusters of these sizes."""
+    w = w / w.sum()
+    largest = size.max()
+    n = 1 / (w**2).sum() / largest
+    log = math.log(2 / (1 - level))
+    z = math.sqrt(2 * log) if bernstein else stats.norm.ppf(level)
+    added = 14 * log / 3 / max(n - 1, 1) if bernstein else 0.0
+    best, values = 0.0, np.unique(p)
+    for i, a in enumerate(values):
+        for b in values[i:]:
+            inside = (p >= a) & (p <= b)
+            square = (w**2 * (y - p) ** 2 * size)[inside].sum()
+            for sign in (1, -1):
+                total = sign * (w * (y - p))[inside].sum()
+                best = max(best, total + z * math.sqrt(max(square - total**2 / n, 0)) + added)
+                rare = math.ceil((inside & (y == (sign > 0))).sum() / largest - 1e-9)
+                if rare < 50 and not bernstein:
+                    two_sided = max(level, 0.75)
+                    k = min(rare, n)
+                    limit = stats.beta.ppf(two_sided, k + 1, n - k) if k < n else 1.0
+                    expected = (w * np.where(sign > 0, p, 1 - p))[inside].sum()
+                    best = max(best, limit - expected)
+    return min(best, 1)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize("method", ["normal", "bernstein"])
+@pytest.mark.parametrize("kind", ["clusters", "weights", "both"])
+def test_clusters_and_weights_by_brute_force(kind, method, level):
+    rng = np.random.default_rng(8)
+    p = rng.uniform(size=90).round(1)
+    y = (rng.uniform(size=90) < 0.8 * p).astype(int)
+    w = rng.uniform(0.5, 2, 90) if kind != "clusters" else np.ones(90)
+    cluster = np.sort(rng.integers(0, 40, 90)) if kind != "weights" else np.arange(90)
+    options = {} if kind == "clusters" else {"sample_weight": w}
+    if kind != "weights":
+        options["cluster"] = cluster
+    found = tn.decision_certificate(y, p, level=level, method=method, **options)
+    size = np.bincount(cluster)[cluster].astype(float)
+    value = max(
+        abs((w * (y - p))[(p >= a) & (p <= b)].sum() / w.sum())
+        for a in np.unique(p) for b in np.unique(p)
+    )  # fmt: skip
+    expected = limits_by_hand(y, p, w, size, level, bernstein=method == "bernstein")
+    assert (found.value, found.high) == pytest.approx((value, max(expected, value)), abs=1e-12)
+
+
+@pytest.mark.parametrize("level", [0.6, 0.9])
+def test_bernsteins_limit_of_rows_by_brute_force(level):
+    rng = np.random.default_rng(9)
+    p = rng.uniform(size=400).round(1)
+    y = (rng.uniform(size=400) < 0.7 * p).astype(int)
+    found = tn.decision_certificate(y, p, level=level, method="bernstein")
+    one = np.ones(400)
+    assert found.high == pytest.approx(limits_by_hand(y, p, one, one, level, bernstein=True))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, norm, pearson3, t
 
 import trueness as tn
 
@@ -180,3 +180,64 @@ def test_limits_of_the_cost_cover():
         y, p = rows(rng, 200)
         covered += truth in tn.decide(y, p, cost_fp=1, cost_fn=5).cost
     assert covered / runs >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / runs)
+
+
+def gamma_limits(losses, surprise, level, cluster=None):
+    """Limits of a mean cost: half a unit of the cost `surprise` added, and three moments."""
+    n, mean = losses.size, losses.mean()
+    codes = np.arange(n) if cluster is None else cluster
+    sums = np.bincount(codes, losses - mean)
+    sizes = np.bincount(codes)
+    units = n**2 / (sizes @ sizes)
+    unit = min(max((sums @ sums) / ((losses - mean) ** 2).sum(), 1), n / units)
+    centre = (n * mean + unit / 2 * surprise) / (n + unit / 2)
+    added = unit * (surprise - centre)
+    second, third = sums @ sums + added**2 / 2, (sums**3).sum() + added**3 / 2
+    upper = (1 + level) / 2
+    spread = np.sqrt(second * units / (units - 1)) / n * t.ppf(upper, units - 1) / norm.ppf(upper)
+    low, high = pearson3.ppf([1 - upper, upper], 2 * third / second**1.5, centre, spread)
+    return max(min(low, mean), 0), max(high, mean), np.sqrt(sums @ sums * units / (units - 1)) / n
+
+
+@pytest.mark.parametrize(
+    ("fp", "fn", "level", "clustered"), [(1.0, 4.0, 0.8, True), (3.0, 0.5, 0.95, False)]
+)
+def test_limits_of_costs_are_those_of_a_mean_of_rows(fp, fn, level, clustered):
+    rng = np.random.default_rng(6)
+    y, p = rows(rng, 180)
+    p = p.clip(0.01, 0.99).round(2)
+    cluster = np.arange(180) // 3 if clustered else None
+    options = {"cluster": cluster} if clustered else {}
+    found = tn.decide(y, p, cost_fp=fp, cost_fn=fn, level=level, **options)
+    act = p >= fp / (fp + fn)
+    losses = np.where(act, fp * (1 - y), fn * y)
+    surprise = (act.sum() * fp + (~act).sum() * fn) / 180
+    low, high, error = gamma_limits(losses, surprise, level, cluster)
+    assert (found.cost.low, found.cost.high, found.cost.standard_error) == pytest.approx(
+        (low, min(high, max(fp, fn)), error), rel=1e-9
+    )
+    assert found.recalibrated_cost.n == 180
+    assert found.miscalibration.value == pytest.approx(
+        found.cost.value - found.recalibrated_cost.value
+    )
+    assert found.most_to_save == pytest.approx(
+        (fp + fn) * tn.decision_certificate(y, p, level=level, **options).high
+    )
+    assert (found.cost_fp, found.cost_fn, found.level, found.n) == (fp, fn, level, 180)
+
+
+def test_a_score_equal_to_the_threshold_is_acted_on():
+    y, p = np.array([0, 1, 0, 1, 1, 0]), np.array([0.2, 0.2, 0.1, 0.6, 0.2, 0.9])
+    found = tn.decide(y, p, cost_fp=1, cost_fn=4)
+    assert found.threshold == 0.2
+    assert found.cost.value == pytest.approx(2 / 6)  # false alarms at 0.2 and 0.9
+    assert found.cost.high <= 4
+
+
+def test_of_equally_cheap_thresholds_the_nearest_to_that_of_the_costs_is_best():
+    """From 0.3 to 0.6 there are as many events as others: three thresholds cost the same."""
+    y = np.concatenate([[0] * 5, [0, 1] * 4, [0, 1] * 4, [1] * 5])
+    p = np.repeat([0.1, 0.3, 0.6, 0.9], [5, 8, 8, 5])
+    best = {(1, 1): 0.6, (1, 1.0001): 0.3, (1.0001, 1): 0.9}
+    for (fp, fn), threshold in best.items():
+        assert tn.decide(y, p, cost_fp=fp, cost_fn=fn).best_threshold == threshold

@@ -181,3 +181,100 @@ def test_limits_cover_at_one_threshold_and_the_band_at_all(n):
         joint += inside[np.isfinite(found.band_low)].all()
     assert (point / runs).min() >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / runs)
     assert joint / runs >= 0.92 - 2 * math.sqrt(0.08 * 0.92 / runs)
+
+
+def benefit_by_hand(y, p, t, cluster, prevalence, level, below=False):
+    """Value and limits at one threshold, from the sums of clusters."""
+    n, odds = y.size, t / (1 - t)
+    a, b = (
+        (1 / n, 1 / n)
+        if prevalence is None
+        else (prevalence / y.sum(), (1 - prevalence) / (n - y.sum()))
+    )
+    taken = p < t if below else p >= t
+    worth = taken * (a * y - b * odds * (1 - y))
+    units = np.unique(cluster).size
+    sums = np.bincount(cluster, worth)
+    error = math.sqrt(((sums - sums.mean()) ** 2).sum() * units / (units - 1))
+    reach = stats.t.ppf((1 + level) / 2, units - 1) * error
+    low, high = worth.sum() - reach, worth.sum() + reach
+    events, others = (taken & (y == 1)).sum(), (taken & (y == 0)).sum()
+    if min(events, others) < 10:
+        tail = (1 - level) / 4
+
+        def ends(k):
+            low = stats.beta.ppf(tail, k, n - k + 1) if k else 0.0
+            return low, stats.beta.isf(tail, k + 1, n - k) if k < n else 1.0
+
+        (e_low, e_high), (o_low, o_high) = ends(events), ends(others)
+        low = min(low, n * (a * e_low - b * odds * o_high))
+        high = max(high, n * (a * e_high - b * odds * o_low))
+    return worth.sum(), low, high
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize("prevalence", [None, 0.2])
+def test_clusters_have_the_limits_of_their_sums_and_few_rows_the_exact_ones(prevalence, level):
+    rng = np.random.default_rng(7)
+    y, p = rows(rng, 240)
+    p = p.round(2)
+    cluster = rng.integers(0, 40, 240)
+    t = np.array([0.1, 0.3, 0.5, 0.62, 0.8, 0.93])
+    found = tn.net_benefit(y, p, thresholds=t, cluster=cluster, prevalence=prevalence, level=level)
+    for i, threshold in enumerate(t):
+        expected = benefit_by_hand(y, p, threshold, cluster, prevalence, level)
+        assert (found.value[i], found.low[i], found.high[i]) == pytest.approx(expected, abs=1e-12)
+        value, low, high = benefit_by_hand(y, p, threshold, cluster, prevalence, level, below=True)
+        assert (found.gain[i], found.gain_low[i], found.gain_high[i]) == pytest.approx(
+            (-value, -high, -low), abs=1e-12
+        )
+        every = benefit_by_hand(y, np.ones(240), threshold, cluster, prevalence, level)[0]
+        assert found.treat_all[i] == pytest.approx(every)
+    assert found.prevalence == (prevalence or pytest.approx(y.mean()))
+
+
+@pytest.mark.parametrize(("events", "others", "exact"), [(10, 10, 0), (9, 10, 1), (10, 9, 1)])
+def test_ten_accepted_rows_of_each_label_are_enough(events, others, exact):
+    y = np.repeat([1, 0, 1, 0], [events, others, 40, 60])
+    p = np.repeat([0.9, 0.1], [events + others, 100])
+    found = tn.net_benefit(y, p, thresholds=[0.5])
+    u = by_row(y, p, 0.5)
+    reach = stats.t.ppf(0.975, y.size - 1) * u.std() / math.sqrt(y.size)
+    assert (found.high[0] > u.mean() + 1.0001 * reach) == exact
+    assert math.isnan(found.band_high[0]) == exact
+    if not exact:  # one threshold: the band is the interval
+        assert found.band_high[0] == pytest.approx(found.high[0], abs=0.002)
+
+
+def test_the_band_has_the_quantile_of_the_largest_deviation_of_all_thresholds():
+    y, p = rows(np.random.default_rng(8), 600)
+    t = np.array([0.1, 0.2, 0.3, 0.5])
+    found = tn.net_benefit(y, p, thresholds=t, level=0.9)
+    worth = np.array([by_row(y, p, threshold) for threshold in t])
+    drawn = np.random.default_rng(1).multivariate_normal(np.zeros(4), np.corrcoef(worth), 40_000)
+    joint = np.quantile(np.abs(drawn).max(axis=1), 0.9)
+    joint *= stats.t.ppf(0.95, 599) / stats.norm.ppf(0.95)
+    half = joint * worth.std(axis=1) / math.sqrt(600)
+    assert found.band_high - found.value == pytest.approx(half, rel=0.03)
+    assert found.value - found.band_low == pytest.approx(half, rel=0.03)
+
+
+@pytest.mark.parametrize("prevalence", [None, 0.15])
+def test_differences_of_clusters_are_paired(prevalence):
+    rng = np.random.default_rng(9)
+    y, p = rows(rng, 150)
+    q = np.clip(p + rng.normal(0, 0.2, 150), 0, 1)
+    cluster = np.arange(150) // 3
+    found = tn.net_benefit(
+        y, {"a": p, "b": q}, thresholds=[0.25, 0.6], cluster=cluster, prevalence=prevalence,
+        level=0.9,
+    ).differences["a", "b"]  # fmt: skip
+    a, b = (1.0, 1.0) if prevalence is None else (
+        prevalence * 150 / y.sum(), (1 - prevalence) * 150 / (150 - y.sum())
+    )  # fmt: skip
+    for i, t in enumerate((0.25, 0.6)):
+        worth = ((p >= t) * 1.0 - (q >= t)) * (a * y - b * (1 - y) * t / (1 - t))
+        sums = np.bincount(cluster, worth - worth.mean())
+        reach = stats.t.isf(0.05, 49) * math.sqrt((sums**2).sum() * 50 / 49) / 150
+        mean = worth.mean()
+        assert found[:, i] == pytest.approx([mean, mean - reach, mean + reach])
