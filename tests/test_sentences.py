@@ -226,12 +226,43 @@ def test_the_same_sentence_is_said_everywhere():
     y, p = data.y_true, data.y_prob
     found, a = tn.verdict(y, p), tn.assess(y, p)
     report = tn.report(a, intervals=False, progress=False)
-    assert report.verdict == found.sentence == str(found)
-    assert f"Calibrated? {found.sentence}" in str(a)
-    assert found.sentence in found._repr_html_().replace("&lt;", "<")
+    assert report.verdict == found.sentence
+    assert report.brief == str(a)
     assert report.brief.startswith(found.headline)
+    assert str(found).startswith(found.headline)
+    for cell in (found._repr_html_(), a._repr_html_()):
+        assert found.headline in cell
+        assert "(p &lt; 0.0001, omnibus test); slope" in cell
     for text in (report.brief, report.to_markdown()):
         assert f"{found.error[:1].upper()}{found.error[1:]}" in text
+
+
+def test_a_verdict_and_an_assessment_print_a_headline_and_a_line_per_answer():
+    data = tn.simulate.demo()
+    a = tn.assess(data.y_true, data.y_prob)
+    headline = (
+        "Not calibrated: the predictions are overconfident (too extreme) and too high on average."
+    )
+    assert str(a.verdict).split("\n") == [
+        headline,
+        "  How far off  Typically 6.4 percentage points (5.5 to 7.5)",
+        "  Evidence     Overwhelming (p < 0.0001, omnibus test); slope 0.62 (0.58 to 0.66); "
+        "observed/expected",
+        "               0.94 (0.91 to 0.98).",
+        "10,000 rows; limits at 95 % confidence.",
+    ]
+    assert str(a).split("\n") == [
+        headline,
+        "  How far off    Typically 6.4 percentage points (5.5 to 7.5)",
+        "  Where          Most of all below 10 %: predicted 4.0 %, happened 7.4 %",
+        "  What it costs  2.9 % of the Brier score",
+        "  What to do     Recalibrate with automatic calibration",
+        "                 calibrator = tn.AutoCalibration().fit(y_prob, y_true)",
+        "                 calibrated = calibrator.predict(new_scores)",
+        "  Evidence       Overwhelming (p < 0.0001, omnibus test); slope 0.62 (0.58 to 0.66);",
+        "                 observed/expected 0.94 (0.91 to 0.98).",
+        "10,000 rows; limits at 95 % confidence; seed 0.",
+    ]
 
 
 def test_no_note_or_limit_of_a_page_has_digits_that_say_nothing():

@@ -53,7 +53,7 @@ from trueness.results import (
     Slices,
     Verdict,
 )
-from trueness.results._record import html_cell, html_text
+from trueness.results._record import html_cell, html_table, html_text
 from trueness.results._verdict import DetectionPower
 from trueness.typing import ArrayLike, Columns, Kind, Missing, RowOptions, WeightType
 
@@ -305,13 +305,16 @@ class Assessment:
         }
 
     def __str__(self) -> str:
-        return "\n".join(in_words(self._asked))
+        return str(in_words(self._asked))
 
     def __repr__(self) -> str:
         return f"<Assessment of {self.n:,} rows at level {self.level:g}, seed {self.seed}>"
 
     def _repr_html_(self) -> str:
-        return html_cell(map(html_text, in_words(self._asked)))
+        lines = in_words(self._asked)
+        answers = [(name, text) for name, text in lines.answers.items() if text]
+        parts = [html_text(lines.headline), html_table((), answers), html_text(lines.settings)]
+        return html_cell(parts)
 
 
 @labels_and_scores

@@ -7,7 +7,9 @@ from functools import partial
 from typing import Any, NamedTuple, TypedDict, TypeVar
 
 from trueness._assess.advice import advise
+from trueness._assess.answers import answer_questions
 from trueness._assess.asked import Asked
+from trueness._assess.commands import command_for
 from trueness._assess.notes import Notes, collect_warnings
 from trueness._assess.page_decisions import decisions
 from trueness._assess.page_parts import (
@@ -31,8 +33,7 @@ from trueness._assess.picture import first_picture
 from trueness._assess.statement import has_one_statement
 from trueness._assess.where import Grounds, where
 from trueness._level import Level
-from trueness._report.answers import answer_questions, conclusion, overall_conclusion
-from trueness._report.statements import answers_on_statement
+from trueness._report.answers import conclusion, overall_conclusion
 from trueness._text.numbers import level_percent, rule_in_words
 from trueness._version import __version__
 from trueness.errors import quietly
@@ -232,7 +233,7 @@ def _model(
         notes=tuple(notes.sentences),
     )
     step()
-    return _with_answers(model, verdict, tested, provenance, level)
+    return _with_answers(model, a, verdict, tested, provenance)
 
 
 def _remedies(a: Asked, notes: Notes) -> Remedies | None:
@@ -255,14 +256,17 @@ def _with_notes(part: Part | None, notes: tuple[str, ...]) -> Part | None:
 
 
 def _with_answers(
-    model: Model, verdict: Verdict, tested: Tested | None, provenance: Provenance, level: float
+    model: Model, a: Asked, verdict: Verdict, tested: Tested | None, provenance: Provenance
 ) -> Model:
     """The model with the four answers of the first screen."""
     grounds = Grounds(
         verdict, model.picture, tested, model.slices, model.classes, model.summary.brier
     )
-    answers = answer_questions(model, verdict, provenance, where(grounds), level=level)
-    return replace(model, answers=answers | answers_on_statement(verdict, answers))
+    command = command_for(
+        model.advice, verdict, provenance, model.name, has_remedies=model.remedies is not None
+    )
+    answers = answer_questions(a, verdict, model.advice, where(grounds), command)
+    return replace(model, answers=answers)
 
 
 def _omitted(subject: Subject, models: tuple[Model, ...]) -> str:

@@ -2,7 +2,6 @@
 
 import datetime
 import math
-import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import NamedTuple, TypeAlias
@@ -10,8 +9,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from trueness._assess.advice import OFF
-from trueness._report.answers import CLAUSES, OF_A_SEGMENT
-from trueness._report.commands import as_options, in_python
+from trueness._assess.answers import OF_A_SEGMENT
+from trueness._assess.commands import as_options, in_python
+from trueness._report.answers import CLAUSES
 from trueness._report.decisions import decision_sentences
 from trueness._report.measure_tables import shown_estimates, states_one_share
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
@@ -33,24 +33,17 @@ from trueness._text.strings import (
     markdown_text,
     quoted,
     shorten,
-    uncapitalized,
     visible,
     wrap,
 )
 from trueness._text.table import Table
-from trueness.results._first_screen import Answer
+from trueness.results._first_screen import answers_in_lines, in_lines, rows_and_level
 from trueness.results._page import Contents, Model
 from trueness.results._remedies import PRIOR_CORRECTION, Remedies, Remedy
 from trueness.results._verdict_words import STATES
 
 _WIDTH = 100
 _LONGEST_NAME = 24
-_BRIEF = {
-    "how_far": "How far off",
-    "where": "Where",
-    "cost": "What it costs",
-    "action": "What to do",
-}
 _PER_CLASS = {"classwise": "classes", "top-label": "classes", "multilabel": "labels"}
 _HEADINGS = {
     "summary": "Calibration errors",
@@ -172,30 +165,10 @@ def brief(contents: Contents) -> str:
     if len(contents.models) > 1:
         return "\n".join([_strip(contents), *_worst_group(contents)])
     (model,) = contents.models
-    answers = {words: model.answers[key].phrase for key, words in _BRIEF.items()}
-    answers[_BRIEF["where"]] = _place_in_brief(model.answers["where"])
-    evidence = model.verdict.evidence.removeprefix("The evidence is ")
-    answers["Evidence"] = capitalized(evidence)
-    wide = max(map(len, answers)) + 4
-    indent = " " * wide
-    lines = [wrap(model.verdict.headline, _WIDTH)]
-    for words, answer in answers.items():
-        first, *continued = wrap(answer, _WIDTH - wide).split("\n")
-        lines.append(f"  {words}".ljust(wide) + first)
-        lines += [indent + line for line in continued]
-        command = model.answers["action"].command
-        if words == _BRIEF["action"] and command:
-            lines += [indent + line for line in command.split("\n")]
-    return "\n".join(lines)
-
-
-def _place_in_brief(place: Answer) -> str:
-    """Where, and of a range what was predicted there and what happened."""
-    prediction = re.search(r"(?:Predicted|Confidence) [^(]* %(?= \()", place.detail)
-    if place.sections[:1] != ("bins",) or prediction is None:
-        return place.phrase
-    words = prediction[0]
-    return f"{place.phrase}: {uncapitalized(words)}"
+    answers = answers_in_lines(model.answers, model.verdict.evidence)
+    n = model.summary.n if model.coverage is None else model.coverage.n
+    settings = rows_and_level(n, contents.settings.level, contents.settings.seed)
+    return in_lines(model.verdict.headline, answers, settings)
 
 
 def _strip(contents: Contents) -> str:

@@ -10,9 +10,9 @@ import numpy as np
 
 from trueness._assess.asked import Asked
 from trueness._assess.assessment import Assessment, assess
+from trueness._assess.commands import fit_arguments
 from trueness._assess.page_subject import (
     Options,
-    Subject,
     asked_of_rows,
     asked_of_sums,
     kept_bins,
@@ -130,7 +130,9 @@ def _report_of(
     origin = replace(
         origin,
         event=event,
-        arguments=_fit_arguments(subject, named=labels.named),
+        arguments=fit_arguments(
+            subject.first, subject.event, several=subject.has_labels, named=labels.named
+        ),
         cluster="cluster=cluster" if has_clusters else "",
         cluster_name=origin.cluster_name or labels.cluster,
         other=other,
@@ -211,26 +213,6 @@ def _checked(
         **extras,
     }
     return Options(rule, checked, whole_seed(seed), bool(intervals)), shown
-
-
-def _fit_arguments(subject: Subject, *, named: bool) -> str:
-    """What the calibrators that were tried take in `fit`, as Python."""
-    if subject.first.two_columns:
-        arguments = "y_prob[:, 1], y_true"
-    elif subject.has_labels:
-        arguments = "y_prob[:, label], y_true[:, label]"
-    else:
-        arguments = "y_prob, y_true"
-    event = subject.event
-    if isinstance(event, np.generic):
-        event = event.item()
-    if event is not None and event != 1:
-        arguments += f", pos_label={event!r}"
-    if event is None and named:
-        arguments += ", labels=labels"
-    if subject.first.weights != "none":
-        arguments += ", sample_weight=sample_weight"
-    return arguments
 
 
 def today() -> str:

@@ -1,14 +1,28 @@
 """What the first screen of a report shows: the diagram, and short answers to its questions."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from trueness._text.numbers import count, level_percent
+from trueness._text.strings import capitalized, uncapitalized, wrap
 from trueness.results._bins import Bands
 from trueness.results._record import Record
 from trueness.typing import Floats
+
+WIDTH = 100
+"""The longest line of a text whose reader's terminal is not known."""
+IN_BRIEF = {
+    "how_far": "How far off",
+    "where": "Where",
+    "cost": "What it costs",
+    "action": "What to do",
+}
+"""The questions of the first screen in a few words."""
+_PREDICTION = re.compile(r"(?:Predicted|Confidence) [^(]* %(?= \()")
 
 
 @dataclass(frozen=True)
@@ -28,9 +42,48 @@ class Answer(Record):
     command: str = ""
     """What to copy in order to follow the advice."""
 
+    @property
+    def in_brief(self) -> str:
+        """The phrase, of a range with what was predicted and happened, and the lines to copy."""
+        phrase = self.phrase
+        prediction = _PREDICTION.search(self.detail)
+        if self.sections[:1] == ("bins",) and prediction is not None:
+            phrase = f"{phrase}: {uncapitalized(prediction[0])}"
+        return f"{phrase}\n{self.command}".rstrip()
+
     def __str__(self) -> str:
         stop = "" if self.phrase.endswith("?") else "."
         return f"{self.phrase}{stop} {self.detail}".strip()
+
+
+def answers_in_lines(answers: Mapping[str, Answer], evidence: str) -> dict[str, str]:
+    """Each answer in a few words, with the lines to copy, and the evidence for the verdict."""
+    lines = {IN_BRIEF[question]: answer.in_brief for question, answer in answers.items()}
+    return lines | {"Evidence": capitalized(evidence.removeprefix("The evidence is "))}
+
+
+def rows_and_level(n: int, level: float, seed: int | None = None) -> str:
+    """The number of rows and the settings, which end the lines below."""
+    settings = [count(n, "row"), f"limits at {level_percent(level)} confidence"]
+    if seed is not None:
+        settings.append(f"seed {seed}")
+    return f"{'; '.join(settings)}."
+
+
+def in_lines(headline: str, answers: Mapping[str, str], settings: str, width: int = WIDTH) -> str:
+    """The headline, below it a line for each answer that is not empty, and the settings.
+
+    Of an answer of several lines only the first is wrapped: the others are to be copied.
+    """
+    answered = {label: answer for label, answer in answers.items() if answer}
+    margin = max(map(len, answered), default=0) + 4
+    indent = "\n" + " " * margin
+    text = wrap(headline, width)
+    for label, answer in answered.items():
+        phrase, *to_copy = answer.split("\n")
+        wrapped = wrap(phrase, width - margin).split("\n")
+        text += "\n" + f"  {label}".ljust(margin) + indent.join([*wrapped, *to_copy])
+    return f"{text}\n{settings}"
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from trueness._text.numbers import count, p_value, percent
+import numpy as np
+
+from trueness._text.numbers import count, p_value, percent, points
 from trueness.results._coverage import Coverage
 from trueness.results._inference import Significance
 from trueness.results._record import Record
@@ -121,6 +123,8 @@ class FlaggedGroup(Protocol):
     def share(self) -> str: ...
     @property
     def worst_in_words(self) -> str: ...
+    @property
+    def sentence(self) -> str: ...
 
 
 class NeededRows(Protocol):
@@ -217,6 +221,18 @@ class Statement(Record):
     def censored(self) -> str:
         """How many rows do not count, in words; empty if all do."""
         return ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items())
+
+
+def how_far_in_words(statement: Statement) -> str:
+    """How far off intervals or quantiles are, in a few words; empty for anything else."""
+    covered = statement.coverage
+    if covered is None:
+        return ""
+    if statement.kind == "interval":
+        stated = percent(float(covered.stated[0]))
+        return f"{covered.covers} inside, where {stated} is stated"
+    (gap,) = points(float(np.abs(covered.value - covered.stated).max()))
+    return f"Up to {gap} percentage points between stated and observed shares"
 
 
 def _intervals_in_words(statement: Statement, v: Judged) -> str:

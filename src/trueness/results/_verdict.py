@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from trueness._text.numbers import count, p_value
 from trueness._text.strings import capitalized, shorten
 from trueness.results import _verdict_words as words
+from trueness.results._first_screen import in_lines, rows_and_level
 from trueness.results._inference import Estimate, Interval, PriorShift, Significance
 from trueness.results._record import Record, with_two_columns
 from trueness.results._statements import Statement
@@ -303,5 +304,10 @@ class Verdict(Record):
         return f"{self.headline} {self.certainty}".rstrip()
 
     def __str__(self) -> str:
+        evidence = self.evidence.removeprefix("The evidence is ")
         note = "" if self.test is None else self.test.assumptions
-        return with_two_columns(self.sentence, note)
+        answers = {
+            "How far off": words.how_far_off(self),
+            "Evidence": capitalized(with_two_columns(evidence, note)),
+        }
+        return in_lines(self.headline, answers, rows_and_level(self.n, self.level))

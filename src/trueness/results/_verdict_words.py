@@ -17,6 +17,7 @@ from trueness._text.numbers import (
 )
 from trueness._text.strings import capitalized, shorten
 from trueness.results._inference import Estimate, Interval
+from trueness.results._statements import how_far_in_words
 
 Judged: TypeAlias = Any
 """A `Verdict`, whose module imports this one."""
@@ -172,10 +173,21 @@ def error(v: Judged, unit: str = "percentage points") -> str:
     Of rare events the factor leads. Empty where nothing is known.
     """
     if v.rare and _has_ratio(v):
-        return _times_as_many(v)
+        return f"{times(v.observed_expected)} times as many {nouns(v).events} as predicted"
     if v.interval is None:
         return _average_gap(v, unit)
     return typical_error(v.interval, rejected=v.rejected, unit=unit)
+
+
+def how_far_off(v: Judged) -> str:
+    """How far off, as the answer to a question; empty where nothing is known."""
+    if v.statement is not None and v.statement.coverage is not None:
+        return how_far_in_words(v.statement)
+    if v.all_rows == "too-good":
+        return "These rows cannot show it"
+    if v.has_few_clusters and not v.rejected:
+        return f"Not known from {v.clusters} clusters"
+    return capitalized(error(v))
 
 
 def typical_error(interval: Interval, *, rejected: bool, unit: str = "percentage points") -> str:
@@ -230,12 +242,6 @@ def _bounded(interval: Interval, level: str) -> str:
 def _has_ratio(v: Judged) -> bool:
     ratio = v.observed_expected
     return ratio is not None and math.isfinite(ratio.value)
-
-
-def _times_as_many(v: Judged) -> str:
-    """Observed divided by expected events in words."""
-    assert v.observed_expected is not None
-    return f"{times(v.observed_expected)} times as many {nouns(v).events} as predicted"
 
 
 def times(factor: Estimate) -> str:

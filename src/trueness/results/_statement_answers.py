@@ -1,34 +1,37 @@
 """The answers of the first screen about intervals and quantiles."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from trueness._text.numbers import level_percent, number, percent, short_number
-from trueness.results import Coverage, Verdict
+from trueness.results._coverage import Coverage
 from trueness.results._first_screen import Answer
+from trueness.results._statements import FlaggedGroup, Statement, how_far_in_words
 
 
-def answers_on_statement(verdict: Verdict, usual: Mapping[str, Answer]) -> dict[str, Answer]:
+def answers_on_statement(
+    statement: Statement | None, flags: Sequence[FlaggedGroup], usual: Mapping[str, Answer]
+) -> dict[str, Answer]:
     """How often outcomes are where they were stated to be.
 
-    Empty for anything but intervals and quantiles. The numbers of the usual answers are kept.
+    Empty for anything but intervals and quantiles. `flags` are the segments that a verdict flagged;
+    the numbers of the usual answers are kept.
     """
-    statement = verdict.statement
     if statement is None or statement.coverage is None:
         return {}
     covered = statement.coverage
     if statement.kind == "interval":
         answers = {
-            "how_far": _how_far_of_interval(covered),
-            "where": _where_of_interval(verdict, covered),
+            "how_far": _how_far_of_interval(how_far_in_words(statement), covered),
+            "where": _where_of_interval(flags, covered),
             "cost": _cost_of_interval(covered),
         }
     else:
         answers = {
-            "how_far": _how_far_of_quantiles(covered),
+            "how_far": _how_far_of_quantiles(how_far_in_words(statement), covered),
             "where": _where_of_quantiles(covered),
             "cost": Answer("What does it cost?", "Not measured here", "", {}),
         }
@@ -38,10 +41,8 @@ def answers_on_statement(verdict: Verdict, usual: Mapping[str, Answer]) -> dict[
     }
 
 
-def _how_far_of_interval(covered: Coverage) -> Answer:
+def _how_far_of_interval(phrase: str, covered: Coverage) -> Answer:
     """How far off prediction intervals are: the share of outcomes inside beside the stated one."""
-    stated = percent(float(covered.stated[0]))
-    phrase = f"{covered.covers} inside, where {stated} is stated"
     detail = f"{level_percent(covered.level)} confidence in brackets ({covered.method})."
     if covered.factor:
         off = covered.factor.removeprefix(", by a ")
@@ -49,12 +50,12 @@ def _how_far_of_interval(covered: Coverage) -> Answer:
     return Answer("How far off?", phrase, detail, {"coverage": covered.to_dict()})
 
 
-def _where_of_interval(verdict: Verdict, covered: Coverage) -> Answer:
+def _where_of_interval(flags: Sequence[FlaggedGroup], covered: Coverage) -> Answer:
     """The segment whose coverage is worst, and on which side outcomes lie outside.
 
     Without a flagged segment, the sides alone.
     """
-    segments = [flags for flags in verdict.flags if flags.kind == "segment"]
+    segments = [flagged for flagged in flags if flagged.kind == "segment"]
     sides = ""
     if covered.below is not None and covered.above is not None:
         sides = f"{percent(covered.below)} of outcomes lie below, {percent(covered.above)} above."
@@ -78,11 +79,8 @@ def _cost_of_interval(covered: Coverage) -> Answer:
     return Answer("What does it cost?", phrase, detail, {})
 
 
-def _how_far_of_quantiles(covered: Coverage) -> Answer:
+def _how_far_of_quantiles(phrase: str, covered: Coverage) -> Answer:
     """How far off quantiles are: the largest gap of a share, and the spread of the outcomes."""
-    gap = np.abs(covered.value - covered.stated)
-    worst = int(np.argmax(gap))
-    phrase = f"Up to {100 * gap[worst]:.2g} percentage points between stated and observed shares"
     detail = ""
     if np.isfinite(covered.spread):
         detail = f"Outcomes spread {number(covered.spread, 2)} times as far as stated"

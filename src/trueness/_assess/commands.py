@@ -3,16 +3,85 @@
 import inspect
 import re
 import shlex
+import sys
 from dataclasses import replace
 from pathlib import PurePath
+from typing import Any
 
-import trueness
+import numpy as np
+
 from trueness._input.segment_columns import TIMES
-from trueness.results._page import Provenance
+from trueness._tally.evidence import Evidence
+from trueness.results import Verdict
+from trueness.results._page import Command, Provenance
 from trueness.results._remedies import Advice, Unfitted
 
 _MAP = "map.json"
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".npz")
+
+
+def command_for(
+    advice: Advice, verdict: Verdict, origin: Provenance, model: str, *, has_remedies: bool
+) -> str:
+    """The lines to copy in order to follow the advice; empty if there are none."""
+    in_python = model not in origin.commands
+    command = origin.commands.get(model)
+    if advice.kind == "check-labels" and verdict.doubt:
+        if in_python:
+            return _doubt_in_python(verdict.doubt, origin)
+        return _doubt_command(verdict.doubt, command, origin)
+    if advice.kind == "need-rows":
+        return "" if command is None else command.line("report")
+    if advice.kind == "adjust":
+        return adjust_command(origin, model)
+    if advice.kind == "recalibrate-segment":
+        return segment_command(advice, origin, model)
+    if advice.kind == "correct-prior" and (in_python or not has_remedies):
+        weight = f"{advice.numbers['weight']:.3g}"
+        return f"calibrated = tn.recalibrate.prior_correction(new_scores, weight={weight})"
+    if advice.calibrator is None:
+        return ""
+    return fit_command(advice.calibrator, origin, model)
+
+
+def _doubt_in_python(doubt: str, origin: Provenance) -> str:
+    """How to see whether labels or columns were confused, in Python."""
+    scores = origin.arguments.split(",")[0]
+    if doubt == "confidence":
+        return f"tn.report(y_true == y_predicted, {scores})"
+    if origin.other is None:
+        return ""
+    return f"tn.report(y_true, {scores}, pos_label={origin.other!r})"
+
+
+def _doubt_command(doubt: str, command: Command | None, origin: Provenance) -> str:
+    """The same on the command line, which cannot compare labels with predicted ones."""
+    if doubt == "confidence" or origin.other is None or command is None:
+        return ""
+    return command.line("report", pos_label=str(origin.other))
+
+
+def fit_arguments(evidence: Evidence, event: Any, *, several: bool, named: bool) -> str:
+    """What the calibrators that were tried take in `fit`, as Python.
+
+    `event` is the label that the scores predict, `several` says whether each row has several
+    labels, and `named` whether labels were named by `labels`.
+    """
+    if evidence.two_columns:
+        arguments = "y_prob[:, 1], y_true"
+    elif several:
+        arguments = "y_prob[:, label], y_true[:, label]"
+    else:
+        arguments = "y_prob, y_true"
+    if isinstance(event, np.generic):
+        event = event.item()
+    if event is not None and event != 1:
+        arguments += f", pos_label={event!r}"
+    if event is None and named:
+        arguments += ", labels=labels"
+    if evidence.weights != "none":
+        arguments += ", sample_weight=sample_weight"
+    return arguments
 
 
 def fit_command(calibrator: Unfitted, origin: Provenance, model: str) -> str:
@@ -110,8 +179,8 @@ def _suffix(origin: Provenance) -> str:
 
 def in_python(calibrator: object) -> str:
     """The call that makes a calibrator, from `tn` if it is an everyday name there."""
-    everyday = type(calibrator).__name__ in trueness.__all__
-    package = "tn" if everyday else "tn.recalibrate"
+    everyday = sys.modules["trueness"].__all__  # no layer below the report imports the package
+    package = "tn" if type(calibrator).__name__ in everyday else "tn.recalibrate"
     return f"{package}.{calibrator!r}"
 
 
