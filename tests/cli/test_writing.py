@@ -97,3 +97,50 @@ def test_outputs_that_cannot_be_written_are_refused_before_the_work(fails, tmp_p
         ),
     ):
         assert fails("measure", "x.csv", "-o", path) == message
+
+
+@pytest.fixture
+def inputs(call, tmp_path):
+    """Rows, a policy and the state of a watch, and their bytes."""
+    (tmp_path / "x.csv").write_text("y,p\n" + "0,0.2\n1,0.7\n" * 50)
+    (tmp_path / "policy.toml").write_text("max_ece = 0.9\n")
+    call("watch", "state.json", "x.csv", "--label", "y", "--prob", "p")
+    (tmp_path / "new.csv").write_text("y,p\n" + "0,0.3\n1,0.6\n" * 50)
+    return {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "name"),
+    [
+        ("gate x.csv --max-ece 0.9", "--receipt", "x.csv"),
+        ("gate x.csv --policy policy.toml", "--receipt", "policy.toml"),
+        ("gate x.csv --policy policy.toml --format json", "-o", "policy.toml"),
+        ("measure x*.csv", "-o", "x.csv"),
+        ("watch state.json new.csv", "--page", "new.csv"),
+        ("watch state.json new.csv", "--page", "state.json"),
+        ("watch state.json", "--page", "state.json"),
+        ("watch other.json new.csv --label y --prob p", "--page", "other.json"),
+    ],
+)
+def test_no_output_replaces_a_file_that_is_read(fails, inputs, command, option, name):
+    named = option.replace("-o", "--output")
+    assert fails(*command.split(), option, name) == (
+        f"`{named}` {name!r} is the file that is read, and would be lost; name another."
+    )
+    for path, content in inputs.items():
+        assert path.read_bytes() == content
+
+
+def test_the_receipt_does_not_replace_the_output(fails, inputs):
+    words = ["gate", "x.csv", "--max-ece", "0.9", "--receipt", "r.json", "-o", "./r.json"]
+    assert fails(*words) == "`--receipt` must not be the file of `--output`; got 'r.json'."
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [("gate x.csv --max-ece 0.9", "--receipt"), ("watch state.json new.csv", "--page")],
+)
+def test_the_option_that_named_the_file_is_the_one_that_is_blamed(fails, inputs, command, option):
+    assert fails(*command.split(), option, "no/a.html") == (
+        f"`{option}` 'no/a.html' cannot be written: there is no folder 'no'."
+    )

@@ -18,6 +18,8 @@ from trueness._text.table import Column, Table
 from trueness.cli._printing import (
     Output,
     Target,
+    check_different,
+    check_writable,
     data_columns,
     group_columns,
     model_column,
@@ -158,6 +160,7 @@ def gate(
     Exit code 0: passed. 1: failed. 3: these rows cannot decide, or do not show what --require
     demands. 2: the options or the data are wrong, or there is nothing to judge.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    _check_outputs(target, receipt, request.files, options["policy"])
     criteria = Criteria(**_with_policy(options))
     if receipt is not None:
         stream = False
@@ -203,8 +206,19 @@ def gate_of_sums(
     \b
       trueness gate monday.tally tuesday.tally --max-ece 0.03
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    _check_outputs(target, receipt, files, options["policy"])
     criteria = Criteria(**_with_policy(options))
     _finish(judge_sums(files, criteria, target.path), target, criteria, receipt)
+
+
+def _check_outputs(
+    target: Target, receipt: str | None, files: Sequence[str], policy: str | None
+) -> None:
+    """Refuse outputs that would replace the rows, the policy or each other."""
+    policies = () if policy is None else (policy,)
+    check_writable(target.path, *policies)
+    check_writable(receipt, *files, *policies, option="--receipt")
+    check_different("--receipt", receipt, "--output", target.path)
 
 
 def judge_sums(files: Sequence[str], criteria: Criteria, path: str | None = None) -> "Judged":

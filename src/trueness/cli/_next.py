@@ -51,13 +51,12 @@ def next_(
     Exit code 0: written. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.sources._data_set import require_rows
-    from trueness.sources._files import expand_paths
     from trueness.sources._table import SAVED_AS, save_columns
 
     if budget is None:
         raise click.UsageError("--budget must say how many rows to label.")
     output, suffix = check_table_file(output, SAVED_AS)
-    check_writable(output, *expand_paths(request.files))
+    check_writable(output, *request.files)
     with open_source(request) as source:
         scores = one_column(source, request)
         names_of(source).check("--judge", request.judge)

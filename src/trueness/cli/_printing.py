@@ -297,25 +297,38 @@ def check_table_file(path: str | None, suffixes: Sequence[str]) -> tuple[str, st
     return path, suffix
 
 
-def check_writable(path: str | None, *read: str) -> None:
-    """Refuse, before any work is done, an output that cannot be written or is an input."""
+def check_writable(path: str | None, *read: str, option: str = "--output") -> None:
+    """Refuse, before any work is done, an output that cannot be written or is an input.
+
+    `read` holds names and patterns; `option` is the one that names the output.
+    """
+    from trueness.sources._files import expand_paths
+
     if path is None or path == "-":
         return
     target = Path(path)
     if target.is_dir():
-        raise InputError("--output", "must be a file", f"{path!r} is a folder")
+        raise InputError(option, "must be a file", f"{path!r} is a folder")
     if not target.parent.is_dir():
         raise InputError(
-            "", f"`--output` {path!r} cannot be written: there is no folder {str(target.parent)!r}"
+            "", f"`{option}` {path!r} cannot be written: there is no folder {str(target.parent)!r}"
         )
-    if any(_same_file(target, name) for name in read):
+    if any(_same_file(target, name) for name in expand_paths(read)):
         raise InputError(
-            "", f"`--output` {path!r} is the file that is read, and would be lost", "name another"
+            "", f"`{option}` {path!r} is the file that is read, and would be lost", "name another"
         )
+
+
+def check_different(option: str, path: str | None, other_option: str, other: str | None) -> None:
+    """Refuse two outputs in one file: the second would replace the first."""
+    if path is not None and other is not None and _same_file(Path(path), other):
+        raise InputError(option, f"must not be the file of `{other_option}`", f"got {path!r}")
 
 
 def _same_file(target: Path, name: str) -> bool:
     """Whether both names, or the name and standard input, lead to the same file."""
+    if name != "-" and target.resolve() == Path(name).resolve():
+        return True  # perhaps of a file that does not exist yet
     try:
         there = os.fstat(sys.stdin.fileno()) if name == "-" else Path(name).stat()
         return target.is_file() and os.path.samestat(target.stat(), there)
@@ -324,10 +337,14 @@ def _same_file(target: Path, name: str) -> bool:
         return False
 
 
-def write(path: str | None, content: str | bytes | Callable[[BinaryIO], object]) -> None:
+def write(
+    path: str | None,
+    content: str | bytes | Callable[[BinaryIO], object],
+    option: str = "--output",
+) -> None:
     """Write text, bytes or what a function writes, to standard output or to a file.
 
-    The file is replaced when all is written.
+    The file is replaced when all is written. `option` is the one that names it.
     """
     if path is None and isinstance(content, str):
         click.echo(visible_lines(content), nl=not content.endswith("\n"))
@@ -353,7 +370,7 @@ def write(path: str | None, content: str | bytes | Callable[[BinaryIO], object])
         if reason.errno == errno.EPIPE:
             raise  # the reader has closed the pipe
         raise InputError(
-            "", f"`--output` {path!r} cannot be written: {reason.strerror or reason}"
+            "", f"`{option}` {path!r} cannot be written: {reason.strerror or reason}"
         ) from reason
 
 

@@ -24,7 +24,7 @@ _CLOSE = 1e-9
 
 def write_receipt(path: str, receipt: dict[str, Any]) -> None:
     """Write a receipt as JSON."""
-    write(path, json.dumps(receipt, indent=2, allow_nan=False) + "\n")
+    write(path, json.dumps(receipt, indent=2, allow_nan=False) + "\n", "--receipt")
 
 
 def receipt_of(

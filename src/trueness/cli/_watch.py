@@ -16,7 +16,14 @@ import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.numbers import count
 from trueness._text.strings import json_ready
-from trueness.cli._printing import note, reword_messages, warning, wording, write
+from trueness.cli._printing import (
+    check_writable,
+    note,
+    reword_messages,
+    warning,
+    wording,
+    write,
+)
 from trueness.cli._reading import about, open_data, read
 from trueness.errors import InputError
 from trueness.sources._request import EVERY, STATEMENT_OPTIONS, Request
@@ -119,6 +126,9 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
         _show(state, files, form, options)
     from trueness.sources._files import units_of
 
+    units = units_of(files)
+    rows = [file for unit in units for file in unit.files]
+    check_writable(options["page"], state, *rows, option="--page")
     with _alone(state):
         before = _read(state)
         watch = _opened(state, options)
@@ -128,7 +138,7 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
             note(_reset_in_words(watch))
         if options["replay"]:
             watch = _replayed(watch, files, options)
-        _count_all(watch, units_of(files), options)
+        _count_all(watch, units, options)
         if before is None and not watch.history[""].position:
             raise click.UsageError(
                 "There is no state yet, and no row was counted: give a FILE with rows."
@@ -163,6 +173,7 @@ def _show(state: str, files: Sequence[str], form: str, options: dict[str, Any]) 
         raise click.UsageError(
             "There is no state yet, and no row was counted: give a FILE with rows."
         )
+    check_writable(options["page"], state, option="--page")
     watch = _opened(state, options)
     _write_page(watch, options)
     if options["status"] and form == "text":
@@ -176,7 +187,7 @@ def _write_page(watch: "tn.Watch", options: dict[str, Any]) -> None:
     if options["page"] is not None:
         from trueness._report.page import watch_page
 
-        write(options["page"], watch_page(watch))
+        write(options["page"], watch_page(watch), "--page")
 
 
 def _alarms(watch: "tn.Watch") -> set[str]:
