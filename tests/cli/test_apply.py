@@ -62,13 +62,21 @@ def test_every_column_stays_and_one_is_added(call, grouped, fitted, tmp_path, ki
 
 def test_text_cells_are_not_touched(call, fitted, tmp_path):
     (tmp_path / "x.csv").write_text(
-        'id,p,note\n007,0.50,"a, ""b"""\n1e3, 0.5 ,\n', encoding="utf-8"
+        'id,p,"the ""note"""\n007,0.50,"a, ""b"""\n1e3, 0.5 ,\n', encoding="utf-8"
     )
     result = call("apply", "x.csv", "--calibrator", fitted[0])
     head, first, second = result.stdout.splitlines()
-    assert head == "id,p,note,p_calibrated"
+    assert head == 'id,p,"the ""note""",p_calibrated'
     assert first.startswith('007,0.50,"a, ""b""",0.')
     assert second.startswith("1e3, 0.5 ,,0.")
+
+
+def test_text_of_another_encoding_is_refused_with_the_way_out(call, fitted, tmp_path):
+    (tmp_path / "x.csv").write_bytes("p,note\n0.5,é\n".encode("latin-1"))
+    result = call("apply", "x.csv", "--calibrator", fitted[0], "-o", "y.csv")
+    assert result.exit_code == 2
+    assert "Convert it, as `iconv -f latin1 -t utf-8` does." in result.stderr
+    assert not (tmp_path / "y.csv").exists()
 
 
 def test_an_array_called_like_an_argument_of_numpy_is_kept(call, fitted, tmp_path):

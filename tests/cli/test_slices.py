@@ -94,4 +94,6 @@ def test_columns_are_demanded_and_unknown_ones_are_named(call, columns, fails):
         *ASKED[:7], "regoin"
     )
     assert "`--by` must not name the column of labels; got 'y'" in fails(*ASKED[:7], "y,age")
-    assert "rows.csv" not in fails(*ASKED, "--min-rows", "5000")
+    assert fails(*ASKED, "--min-rows", "5000") == (
+        "x.csv: `--by` must have values shared by at least 5,000 rows, but not by all; none has."
+    )

@@ -187,6 +187,7 @@ def test_a_truncated_file_is_refused(fails, tmp_path, kind):
         ("x.parquet", b"y,p\n0,0.1\n", "does not begin as a file of type Parquet does"),
         ("x.npz", b"y,p\n0,0.1\n", "does not begin as a file of type npz does"),
         ("x.csv", "y,p\n0,0.1\n".encode("utf-16"), "UTF-16 must become UTF-8"),
+        ("x.arrow", b"\xff\xff\xff\xff\x10\x00", "x.arrow is a stream of Arrow, and this needs"),
         (
             "x.sketch",
             tn.sketch([0, 1], [0.2, 0.7]).to_bytes(),
@@ -212,6 +213,8 @@ def test_files_that_are_none_are_refused(fails, tmp_path):
         fails("measure", folder)
         == f"The folder {folder!r} has no log of lm-eval, inspect, HELM or OpenAI evals."
     )
+    (tmp_path / "empty" / "x.csv").write_text("y,p\n0,0.1\n")
+    assert "named by a pattern: '" + str(tmp_path / "empty" / "*.csv") in fails("measure", folder)
 
 
 def test_arrays_of_the_wrong_shape_or_type_are_refused(fails, tmp_path):

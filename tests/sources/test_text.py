@@ -131,6 +131,11 @@ def test_lines_that_would_be_read_wrongly_are_refused(refused, content, message)
     assert message in refused(content)
 
 
+def test_quotes_in_a_name_are_those_of_other_readers(call, tmp_path):
+    (tmp_path / "x.csv").write_text('y,p,"the ""best"" g"\n' + "0,0.2,a\n1,0.7,b\n" * 40)
+    assert call("segments", "x.csv", "--by", 'the "best" g').exit_code == 0
+
+
 @pytest.mark.parametrize("name", ["", "^p$", "^p.*$", "*"])
 def test_names_are_taken_literally(call, tmp_path, name):
     rows = "".join(f"{i % 2},{i / 100},{'ab'[i // 2 % 2]}\n" for i in range(100))

@@ -164,7 +164,7 @@ def _of_models(
         )
         return replace(segments, notes=(*segments.notes, *sentences))
 
-    answers = ask_each(rows.whole(), doing, ask)
+    answers = ask_each(rows.whole(), doing, ask, options={"columns": "--by"})
     return {part.model.name: segments for part, segments in answers}
 
 

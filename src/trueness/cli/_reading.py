@@ -197,13 +197,13 @@ def about(data: DataSet, **words: Any) -> AbstractContextManager[list[str]]:
 
 
 def ask_each(
-    data: DataSet, doing: str, ask: Callable[[DataSet], Answer]
+    data: DataSet, doing: str, ask: Callable[[DataSet], Answer], **words: Any
 ) -> Iterator[tuple[DataSet, Answer]]:
     """What a function answers about each model in each group; errors and warnings say which."""
     parts = data.parts()
     with progress_bar(doing) as report:
         for i, part in enumerate(parts):
-            with about(part) as warned:
+            with about(part, **words) as warned:
                 answer = ask(part)
             warning(*warned, about=part.title)
             report(i + 1, len(parts))

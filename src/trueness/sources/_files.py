@@ -46,6 +46,7 @@ _BY_FORMAT: dict[str, _Kind] = {
 }
 _BINARY = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "npz", b"\x93NUMPY": "npy"}
 _SUMS = (b"TNTALLYS", b"TNSKETCH")
+_ARROW_STREAM = b"\xff\xff\xff\xff"
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd", ".zstd": "zstd"}
 _PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip and zstd, which Polars unpacks
 _UNPACKERS: dict[bytes, Callable[[], Any]] = {
@@ -373,6 +374,10 @@ def _refuse_other_bytes(name: str, start: bytes) -> None:
             ".tally."
         )
         raise InputError("", f"{name} holds sums, and this needs rows", remedy=remedy)
+    if start.startswith(_ARROW_STREAM):
+        demand = f"{name} is a stream of Arrow, and this needs an Arrow IPC file"
+        remedy = "`pyarrow.ipc.new_file` and Polars' `write_ipc` write one."
+        raise InputError("", demand, remedy=remedy)
     for kind in _BY_FORMAT.values():
         if inner_suffix(name) in kind.suffixes:
             demand = (

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from trueness.errors import InputError
 from trueness.sources._eval_sample import Log
+from trueness.sources._files import SUFFIXES, inner_suffix
 from trueness.sources._log_request import LogRequest
 from trueness.sources.log_formats._formats import recognise
 from trueness.sources.log_formats._helm import HELM_FILE
@@ -63,8 +64,20 @@ def _logs_in_folder(folder: Path) -> list[Log]:
             logs.append(Log(file, harness))
     if not logs:
         demand = f"The folder {str(folder)!r} has no log of lm-eval, inspect, HELM or OpenAI evals"
-        raise InputError("", demand)
+        raise InputError("", demand, remedy=_pattern_remedy(folder, other_files))
     return logs
+
+
+def _pattern_remedy(folder: Path, files: Iterable[Path]) -> str:
+    """How to name the tables of a folder, or nothing if it holds none.
+
+    Only a folder of Parquet files is a table; text files are named by a pattern.
+    """
+    for file in files:
+        suffix = inner_suffix(file)
+        if suffix in SUFFIXES:
+            return f"The tables in it are named by a pattern: '{folder / f'*{suffix}'}'."
+    return ""
 
 
 def _log_in_file(file: Path, request: LogRequest) -> Log:

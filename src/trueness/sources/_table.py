@@ -15,6 +15,7 @@ from trueness.errors import InputError, MissingLibraryError, TruenessError
 from trueness.sources._columns import Columns
 
 _BATCH_ROWS = 1 << 17
+CONVERT = "Convert it, as `iconv -f latin1 -t utf-8` does."
 _PLAIN_INTEGER = r"^(?:0|-?[1-9]\d{0,17})$"
 
 
@@ -88,7 +89,13 @@ class PolarsTable(Table):
         except Exception as reason:  # damaged files raise a dozen classes
             why = str(reason).strip().partition("\n")[0][:200].rstrip(".")
             got = why if self.is_text else f"it may be truncated ({why})"
-            raise InputError("", f"{self.name} cannot be read as {self.format}", got) from reason
+            is_other_encoding = self.is_text and "invalid utf" in why
+            raise InputError(
+                "",
+                f"{self.name} cannot be read as {self.format}",
+                got,
+                remedy=CONVERT if is_other_encoding else "",
+            ) from reason
 
     def _frames(self, lazy: Any) -> Iterator[Any]:
         with self._reading():

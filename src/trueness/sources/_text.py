@@ -223,9 +223,14 @@ class CsvFile(TextFile):
 
 
 def _name_in_file(column: str, columns: Sequence[str]) -> str:
-    """The name of a column as the file has it: Polars calls a second p p_duplicated_0."""
+    """The name of a column as the file means it.
+
+    Polars calls a second p p_duplicated_0, and leaves quotes within quotes doubled.
+    """
     name = re.sub(r"_duplicated_\d+$", "", column)
-    return name if name in columns else column
+    if name not in columns:
+        name = column
+    return name.replace('""', '"')
 
 
 class JsonLinesFile(TextFile):
