@@ -265,6 +265,23 @@ def test_the_page_gives_the_line_that_fits_a_map_by_the_column():
     assert "off by one factor" not in found.to_markdown()
 
 
+def test_one_map_by_the_column_mends_scores_that_are_too_extreme_and_off_in_one_region():
+    """Not one map for all rows now, and another for the region later."""
+    region = np.where(np.arange(2_000) % 5 == 0, "south", "north")
+
+    def wrong(p):
+        odds = (p / (1 - p)) ** 0.7 * np.where(region == "south", 1.8, 1)
+        return odds / (1 + odds)
+
+    y, p = drawn(2_000, wrong=wrong)
+    found = tn.assess(y, p, by={"region": region}).advice
+    assert (found.kind, found.value) == ("recalibrate-segment", "south")
+    new_y, new_p = drawn(2_000, seed=2, wrong=wrong)
+    after = found.calibrator.fit(p, y, by={"region": region}).predict(new_p, by={"region": region})
+    again = tn.assess(new_y, after, by={"region": region}).advice
+    assert not again.gain_low > 0
+
+
 def test_a_segment_whose_map_shows_no_gain_may_be_left():
     found = tn.assess(**in_one_region()).advice
     assert found.phrase == "Recalibration of region = south is optional"

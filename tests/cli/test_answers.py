@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shlex
 
 import numpy as np
 import pytest
@@ -307,3 +308,37 @@ def test_texts_are_compared_with_the_targets_of_a_key(call, fails, tmp_path):
     assert "`--id-field` names" in said
     both = ("--targets", "key.csv", "--target-field", "out")
     assert "`--targets` stands in place of `--target-field`" in fails("measure", "x.jsonl", *both)
+
+
+@pytest.mark.parametrize(
+    ("options", "verbs"),
+    [
+        (("--label", "a.ok", "--prob", "a.p"), ["fit", "apply"]),
+        (
+            ("--label-field", "a.ok", "--confidence-field", "a.p", "--by", "topic"),
+            ["fit", "answers", "apply"],
+        ),
+    ],
+)
+def test_the_lines_that_a_report_suggests_run_as_they_stand(call, tmp_path, options, verbs):
+    """A map is applied to a table: a new log is made one first, with the columns of the map."""
+    rng = np.random.default_rng(3)
+    sure = rng.random(2_000).round(3)
+    topic = np.where(rng.random(2_000) < 0.3, "maths", "music")
+    right = rng.random(2_000) < np.where(topic == "maths", sure**3, sure**1.5)
+    lines = [
+        {"a": {"ok": bool(ok), "p": p}, "topic": about}
+        for ok, p, about in zip(right, sure.tolist(), topic.tolist(), strict=True)
+    ]
+    write_lines(tmp_path / "own.jsonl", lines)
+    write_lines(tmp_path / "new.jsonl", lines[:50])
+    result = call("report", "own.jsonl", *options, "--no-intervals", "-o", "page.html")
+    suggested = [line.strip() for line in result.stdout.splitlines() if "trueness " in line]
+    assert [line.split()[1] for line in suggested] == verbs
+    for line in suggested:
+        done = call(*shlex.split(line)[1:])
+        assert done.exit_code == 0, (line, done.stderr)
+    (written,) = tmp_path.glob("calibrated.*")
+    rows = written.read_text().splitlines()
+    assert sum("0." in row for row in rows) == 50
+    assert "_calibrated" in rows[0]

@@ -105,7 +105,7 @@ def _segment_with_an_error_of_its_own(
 
 
 def _needs_its_own_map(a: Asked, segment: SegmentRow) -> bool:
-    """Whether a map by its column is shown to be better than one map for all rows.
+    """Whether a map by its column is worth having beside one map for all rows.
 
     A segment with half of the rows or more needs none: a map for all rows mends it as well.
     """

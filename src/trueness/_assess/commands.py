@@ -4,6 +4,7 @@ import inspect
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
@@ -18,6 +19,11 @@ from trueness.results._remedies import Advice, Unfitted
 
 _MAP = "map.json"
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".npz")
+_OF_LOGS = (
+    *("--scorer", "--confidence", "--label-field", "--confidence-field", "--rows-field"),
+    *("--text-field", "--answer-field", "--target-field", "--id-field", "--targets"),
+)
+"""How evaluation logs are read: options of `fit` that `trueness answers` takes, too."""
 
 
 def command_for(
@@ -99,7 +105,7 @@ def fit_command(calibrator: Unfitted, origin: Provenance, model: str) -> str:
     if takes_clusters and command.cluster is not None:
         words.append(shlex.join(["--cluster", command.cluster]))
     words.append(as_options(calibrator))
-    return _fit_and_apply(" ".join(words), origin)
+    return _fit_and_apply(" ".join(words), origin, command)
 
 
 def adjust_command(origin: Provenance, model: str) -> str:
@@ -110,13 +116,31 @@ def adjust_command(origin: Provenance, model: str) -> str:
     words = [command.line("fit")]
     if command.cluster is not None:
         words.append(shlex.join(["--cluster", command.cluster]))
-    return _fit_and_apply(" ".join(words), origin)
+    return _fit_and_apply(" ".join(words), origin, command)
 
 
-def _fit_and_apply(fit: str, origin: Provenance) -> str:
+def _fit_and_apply(fit: str, origin: Provenance, command: Command, by: Sequence[str] = ()) -> str:
+    """The line that fits, with those that apply the map to new rows of the same format.
+
+    A map is applied to a table, with the columns `by` if it is one by segments: new evaluation logs
+    are made one first.
+    """
+    lines = [f"{fit} -o {_MAP}"]
     suffix = _suffix(origin)
-    apply = f"trueness apply new{suffix} --calibrator {_MAP} -o calibrated{suffix}"
-    return f"{fit} -o {_MAP}\n{apply}"
+    if origin.of_answers:
+        lines.append(_answers_command(origin, command, by))
+        suffix = ".csv"
+    lines.append(f"trueness apply new{suffix} --calibrator {_MAP} -o calibrated{suffix}")
+    return "\n".join(lines)
+
+
+def _answers_command(origin: Provenance, command: Command, by: Sequence[str]) -> str:
+    """How to write the answers of a new log, which is read as the one at hand was, as a table."""
+    log = f"new{PurePath(origin.file or '').suffix or '.json'}"
+    kept = {name: value for name, value in command.options.items() if name in _OF_LOGS}
+    columns = [word for name in by for word in ("--by", name)]
+    of_new = replace(command, files=(log,), options=kept, flags=tuple(columns))
+    return f"{of_new.line('answers')} -o new.csv"
 
 
 def segment_command(advice: Advice, origin: Provenance, model: str) -> str:
@@ -152,7 +176,7 @@ def _by_column(advice: Advice, origin: Provenance, model: str) -> str:
     if command.cluster is not None:
         words.append(shlex.join(["--cluster", command.cluster]))
     words.append("--calibrator platt-scaling")
-    return _fit_and_apply(" ".join(words), origin)
+    return _fit_and_apply(" ".join(words), origin, command, by=columns)
 
 
 def _of_segment(calibrator: Unfitted, origin: Provenance, model: str) -> str:

@@ -46,9 +46,10 @@ def map_by_column(a: Asked, column: SegmentColumn) -> Remedies | None:
 
 
 def differ_beyond_one_map(a: Asked, column: SegmentColumn) -> bool:
-    """Whether a map by the column is shown to be better than one map for all rows.
+    """Whether a map by the column is worth having beside one map for all rows, on held-out rows.
 
-    False where no map by it can be fitted.
+    It is asked where a segment was shown to differ from the others, so that the map's own standard
+    (`leave_alone_`) is enough. False where no map by the column can be fitted.
     """
     evidence = a.view("confidence")
     if evidence.events is not None or column.edges or not is_splittable(evidence):
@@ -61,7 +62,7 @@ def differ_beyond_one_map(a: Asked, column: SegmentColumn) -> bool:
         fitted = SegmentCalibration().fit(rows.p, rows.y, rows.w, by=by, cluster=evidence.cluster)
     except InputError:
         return False
-    return fitted.gain_low_ > 0
+    return not fitted.leave_alone_
 
 
 def maps_of_segment(a: Asked, column: SegmentColumn, value: str) -> Remedies | None:

@@ -386,7 +386,7 @@ def load_map(path: str, shown: str) -> Any:
 def _model(source: "Table", request: Request, fitted: tuple[str, ...] | None) -> Model:
     """The scores that the options name, else those of the columns that the map was fitted on."""
     if fitted is not None and not (request.probs or request.matrices):
-        if absent := [column for column in fitted if column not in source.names]:
+        if absent := [column for column in fitted if column not in names_of(source).names]:
             names = _list_names(tuple(absent))
             demand = f"{source.name} has no {names}, which the map was fitted on"
             remedy = "`--prob` names the column of the scores; `--prob-columns`, several."
@@ -442,7 +442,7 @@ def _calibrated(
     from trueness.sources._data_set import require_rows
 
     by = getattr(calibrator, "by_names_", ())
-    if absent := [name for name in by if name not in source.names]:
+    if absent := [name for name in by if name not in names_of(source).names]:
         raise InputError(
             "", f"{source.name} has no {_list_names(tuple(absent))}, by which the map was fitted"
         )

@@ -248,7 +248,7 @@ def one_column(source: Table, request: Request) -> str:
 def names_of(source: Table) -> Names:
     from trueness.sources._names import Names
 
-    return Names(source.names, source.name)
+    return Names((*source.names, *source.nested), source.name)
 
 
 def warn_of_dropped(rows: DataSet) -> None:

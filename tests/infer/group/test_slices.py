@@ -447,3 +447,18 @@ def test_a_slice_has_fifty_rows_or_one_in_a_thousand(n, least):
     p = np.tile(np.linspace(0.1, 0.9, 100), n // 100)
     y = np.arange(n) % 2
     assert tn.worst_slices(y, p, {"half": np.arange(n) // 2 % 2}, depth=1).min_rows == least
+
+
+def test_a_slice_of_certain_scores_has_a_p_value_without_a_warning_of_numpy():
+    """Scores of exactly 1 have no variance, hence no skewness; one that was wrong proves an error."""
+    rng = np.random.default_rng(0)
+    segment = np.repeat(["a", "b", "c"], 300)
+    p = np.where(segment == "a", 1.0, rng.random(900))
+    y = (rng.random(900) < p).astype(int)
+    with warnings.catch_warnings(action="error", category=RuntimeWarning):
+        right = tn.worst_slices(y, p, {"segment": segment})
+        y[3] = 0
+        wrong = tn.worst_slices(y, p, {"segment": segment})
+    assert not any(right.flagged)
+    assert wrong.rows()[0]["slice"] == "segment = a"
+    assert wrong.rows()[0]["flagged"]

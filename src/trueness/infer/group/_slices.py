@@ -358,7 +358,9 @@ def _by_labels(
     moments = np.stack([mean, rows.variance, third_moment], axis=1)
     # One column each, of shape (slices, 1).
     expected, variance, third = (members @ moments).T[:, :, np.newaxis]
-    skewness = third / np.maximum(variance, _TINY) ** 1.5
+    # Raised to the floor after the power, not before: _TINY ** 1.5 is 0. Slices of scores of
+    # exactly 0 or 1 have no variance.
+    skewness = third / np.maximum(variance**1.5, _TINY)
     if fitted is not None:
         variance = fitted.rest[:, np.newaxis]
     deviation = np.sqrt(np.maximum(variance, _TINY))
