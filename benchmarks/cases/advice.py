@@ -132,3 +132,117 @@ def advice(page: Page, quick: bool) -> None:
             )
         page.data[n] = [one._asdict() for one in outcomes]
         page.text(str(Counter((one.code, one.advice) for one in outcomes)))
+
+
+# ---- one segment with an error of its own
+
+SEGMENT_SIZES = (2_000, 10_000)
+SEGMENTS = ("a", "b", "c", "d", "e")
+SEGMENT_SHARES = (0.4, 0.25, 0.2, 0.1, 0.05)
+
+
+class SegmentLaw(NamedTuple):
+    """By how much the log odds of each segment are off, and by which slope those of all rows."""
+
+    name: str
+    shifts: tuple[float, float, float, float, float]
+    slope: float = 1.0
+
+
+SEGMENT_LAWS = (
+    SegmentLaw("calibrated", (0, 0, 0, 0, 0)),
+    SegmentLaw("c off by 0.4", (0, 0, 0.4, 0, 0)),
+    SegmentLaw("d off by 1", (0, 0, 0, 1, 0)),
+    SegmentLaw("a off by -0.5", (-0.5, 0, 0, 0, 0)),
+    SegmentLaw("b and d off", (0, 0.5, 0, -0.8, 0)),
+    SegmentLaw("c off, all too extreme", (0, 0, 0.6, 0, 0), 0.7),
+)
+
+
+class SegmentRows(NamedTuple):
+    y: np.ndarray
+    p: np.ndarray
+    segment: np.ndarray
+
+
+class SegmentOutcome(NamedTuple):
+    """The advice for rows of one law, and for fresh rows after following it."""
+
+    law: str
+    advice: str
+    urged: bool
+    again: str
+    urged_again: bool
+
+
+def drawn_with_segments(law: SegmentLaw, n: int, rng: np.random.Generator) -> SegmentRows:
+    logit = rng.normal(-1, 1.5, n)
+    place = rng.choice(len(SEGMENTS), n, p=SEGMENT_SHARES)
+    truth = 1 / (1 + np.exp(-(law.slope * logit + np.array(law.shifts)[place])))
+    y = (rng.random(n) < truth).astype(int)
+    return SegmentRows(y, 1 / (1 + np.exp(-logit)), np.array(SEGMENTS)[place])
+
+
+def is_urged(advice: tn.results.Advice) -> bool:
+    """Whether the advice is to recalibrate, and not that one may."""
+    return advice.calibrator is not None and advice.gain_low > 0
+
+
+def followed_scores(advice: tn.results.Advice, rows: SegmentRows, fresh: SegmentRows) -> np.ndarray:
+    """The scores of fresh rows after following the advice that was given for `rows`."""
+    calibrator = advice.calibrator
+    if advice.kind != "recalibrate-segment":
+        return calibrator.fit(rows.p, rows.y).predict(fresh.p)
+    if isinstance(calibrator, tn.SegmentCalibration):
+        calibrator.fit(rows.p, rows.y, by={advice.column: rows.segment})
+        return calibrator.predict(fresh.p, by={advice.column: fresh.segment})
+    learn = rows.segment == advice.value
+    apply = fresh.segment == advice.value
+    scores = fresh.p.copy()
+    scores[apply] = calibrator.fit(rows.p[learn], rows.y[learn]).predict(fresh.p[apply])
+    return scores
+
+
+def follow_for_segments(law: SegmentLaw, n: int, run: int) -> SegmentOutcome:
+    rng = np.random.default_rng([grid.SEED, SEGMENT_LAWS.index(law), n, run])
+    rows = drawn_with_segments(law, n, rng)
+    first = tn.assess(rows.y, rows.p, by={"segment": rows.segment}).advice
+    if not is_urged(first):
+        return SegmentOutcome(law.name, first.kind, urged=False, again="", urged_again=False)
+    fresh = drawn_with_segments(law, n, rng)
+    scores = followed_scores(first, rows, fresh)
+    second = tn.assess(fresh.y, scores, by={"segment": fresh.segment}).advice
+    return SegmentOutcome(law.name, first.kind, True, second.kind, is_urged(second))
+
+
+@case("segment-advice", "whether following the advice about a segment ends it", "6 min")
+def segment_advice(page: Page, quick: bool) -> None:
+    page.head(
+        "law", "rows", "samples", "urged", "for a segment", "urged again", "then for a segment"
+    )
+    page.data = {}
+    for n in SEGMENT_SIZES[:1] if quick else SEGMENT_SIZES:
+        outcomes = []
+        for law in SEGMENT_LAWS:
+            with warnings.catch_warnings(action="ignore", category=tn.TruenessWarning):
+                runs = range(2 if quick else 20)
+                of_law = [follow_for_segments(law, n, run) for run in runs]
+            urged = [one for one in of_law if one.urged]
+            again = [one for one in urged if one.urged_again]
+            page.row(
+                law.name,
+                f"{n:,}",
+                str(len(of_law)),
+                str(len(urged)),
+                str(sum(one.advice == "recalibrate-segment" for one in urged)),
+                str(len(again)),
+                str(sum(one.again == "recalibrate-segment" for one in again)),
+            )
+            outcomes.extend(of_law)
+        urged = [one.urged_again for one in outcomes if one.urged]
+        page.bar(
+            f"urged again at most {MOST_AGAIN:g} (n = {n:,})",
+            f"{np.mean(urged):.3f} of {len(urged)}",
+            float(np.mean(urged)) <= MOST_AGAIN,
+        )
+        page.data[n] = [one._asdict() for one in outcomes]
