@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import trueness as tn
-from trueness.cli._maps import DIALECTS
+from trueness.cli._export import DIALECTS
 from trueness.recalibrate._calibrator import Dialect
 
 

@@ -97,7 +97,7 @@ def test_a_signal_to_end_in_the_middle_of_writing_leaves_no_half_file(tmp_path, 
     assert [p.name for p in tmp_path.iterdir()] == ["x.csv"]
 
 
-@pytest.mark.parametrize("module", ["click", "trueness.cli._decisions"])
+@pytest.mark.parametrize("module", ["click", "trueness.cli._gate"])
 def test_ctrl_c_while_the_command_is_loaded_ends_with_code_130(module):
     code = f"""
 import sys

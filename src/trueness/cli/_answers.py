@@ -3,6 +3,7 @@
 import click
 
 import trueness.cli._options as opt
+from trueness.cli._command import command
 from trueness.cli._printing import check_table_file, check_writable, note, write
 from trueness.cli._reading import read_logs
 from trueness.sources._request import Request
@@ -10,7 +11,7 @@ from trueness.sources._request import Request
 _SUFFIXES = (".parquet", ".arrow", ".csv", ".jsonl")
 
 
-@opt.command("answers")
+@command("answers")
 @click.argument("files", nargs=-1, metavar="LOG...")
 @opt.logs
 @opt.text("--by", "A further field to keep, such as metadata.topic. Repeatable.", multiple=True)

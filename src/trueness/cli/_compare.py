@@ -10,6 +10,7 @@ import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.numbers import TOO_SMALL, common_decimals, level_percent, points, rule_in_words
 from trueness._text.table import Cell, Column, Kind, Table, written
+from trueness.cli._command import command
 from trueness.cli._printing import (
     LIMITS,
     Output,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from trueness.sources._data_set import DataSet
 
 
-@opt.command("compare")
+@command("compare")
 @opt.data(label="own", events=True)
 @opt.cluster
 @opt.text(

@@ -7,6 +7,7 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Column, Table
+from trueness.cli._command import command
 from trueness.cli._printing import VALUE_AND_LIMITS, Output, Target, model_if
 from trueness.cli._reading import ask_each, read_rows
 from trueness.sources._request import Request
@@ -24,7 +25,7 @@ _COSTS = (
 _ABOVE_0 = click.FloatRange(0, 1, min_open=True)
 
 
-@opt.command("decide")
+@command("decide")
 @opt.data(by=False)
 @opt.cluster
 @opt.number("--cost-fp", "Cost of acting on a row without the event.", metavar="X")

@@ -10,6 +10,7 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
+from trueness.cli._command import command
 from trueness.cli._printing import Target, note
 from trueness.cli._reading import about, read_unchecked
 from trueness.cli._report import report_of_rows
@@ -28,7 +29,7 @@ _STYLE = (
 )
 
 
-@opt.command("document")
+@command("document")
 @opt.data()
 @opt.choice("--style", "credit clinical", _STYLE, default="credit")
 @opt.text("--grades", "Column with the grade of each row, for a table of grades.")

@@ -10,6 +10,7 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.numbers import level_percent, signed_with_limits, total
 from trueness._text.table import Cell, Column, Table
+from trueness.cli._command import command
 from trueness.cli._printing import (
     Output,
     Target,
@@ -38,7 +39,7 @@ _BINS = (
 _KINDS: dict[str, Any] = {"grade": "name", "light": "text", "few": "text"}
 
 
-@opt.command("segments")
+@command("segments")
 @opt.data(events=True)
 @opt.count(
     "--crossed", "With several --by: cross up to this many columns; 2 adds every pair of values.", 1
@@ -85,7 +86,7 @@ def segments(request: Request, target: Target, **options: Any) -> None:
     target.deliver(_gap_output(rows, models, lead, ("n", "events", "adjusted_pvalue"), gap))
 
 
-@opt.command("slices")
+@command("slices")
 @opt.data(by=False, events=True)
 @opt.text(
     "--by",
@@ -233,7 +234,7 @@ def _cells(row: dict[str, Any], events: str) -> dict[str, Any]:
     }
 
 
-@opt.command("grades")
+@command("grades")
 @opt.data()
 @opt.seed("Seed of the demo data.")
 @opt.text("--grades", "Column with the grade of each row.")

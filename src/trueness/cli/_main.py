@@ -28,11 +28,7 @@ _QUESTIONS = {
 }
 """The commands by question, as help shows them."""
 _VERBS = tuple(chain.from_iterable(_QUESTIONS.values()))
-_FILES = {
-    **dict.fromkeys(("segments", "slices", "grades"), "groups"),
-    "gate": "decisions",
-    **dict.fromkeys(("fit", "apply", "export"), "maps"),
-}
+_FILES = dict.fromkeys(("segments", "slices", "grades"), "groups")
 """Where a command is, if not in a file of its own."""
 _FUNCTIONS = {"next": "next_"}
 """The function of a command whose name Python has taken."""

@@ -14,6 +14,7 @@ import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.strings import grouped
 from trueness._text.table import Column, Table
+from trueness.cli._command import command
 from trueness.cli._printing import (
     VALUE_AND_LIMITS,
     Output,
@@ -44,7 +45,7 @@ _KINDS = (
 _BESIDE_INTERVALS = "is for intervals; leave it out, or leave --no-intervals out."
 
 
-@opt.command("measure")
+@command("measure")
 @opt.data(label="own", events=True)
 @opt.cluster
 @opt.judge
@@ -189,7 +190,7 @@ def _judged(request: Request, target: Target, *, level: float, seed: int) -> Non
     target.deliver(Output(Table(columns, lines, notes), entry, details))
 
 
-@opt.command("measure")
+@command("measure")
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
 @opt.bins(None, f"Bins of ECE and MCE, {OWN_BINS}; ACE and TCE take as many, of equal mass")
 @each

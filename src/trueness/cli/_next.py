@@ -6,6 +6,7 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
+from trueness.cli._command import command
 from trueness.cli._printing import (
     check_table_file,
     check_writable,
@@ -23,7 +24,7 @@ from trueness.sources._request import Request
 _COLUMN = "human_prob"
 
 
-@opt.command("next")
+@command("next")
 @opt.data(shown="[FILE]...", demo=False, label=False, by=False, scale=False)
 @opt.text("--judge", "Column of a judge's labels of all rows: 0/1 or true/false.")
 @opt.text("--labelled", "Column of human labels, empty where no human looked: others are chosen.")

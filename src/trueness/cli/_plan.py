@@ -7,6 +7,7 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Column, Table
+from trueness.cli._command import Command, CommandGroup
 from trueness.cli._printing import Output, Target, reword_messages, wording
 from trueness.cli._reading import one_column, open_source
 from trueness.errors import InputError, Wording
@@ -50,7 +51,7 @@ _OPTIONS = {
 _OPTIONS["scores"] = "FILE"
 
 
-@click.group("plan", cls=opt.CommandGroup, invoke_without_command=True, no_args_is_help=True)
+@click.group("plan", cls=CommandGroup, invoke_without_command=True, no_args_is_help=True)
 @opt.count("--n", "Rows to fit on.")
 @click.option("--bins", "n_bins", type=click.IntRange(min=1), metavar="B", help="Bins.")
 @opt.number("--epsilon", "The largest error allowed, between 0 and 1.", metavar="EPSILON")
@@ -127,7 +128,7 @@ def _output(numbers: dict[str, Any], wanted: str, options: dict[str, Any]) -> Ou
     return Output(Table(columns, [line], [note]), {"plan": line})
 
 
-@plan.command("validation", cls=opt.Command, no_args_is_help=True)
+@plan.command("validation", cls=Command, no_args_is_help=True)
 @opt.data(shown="[FILE]", demo=False, label=False, by=False, scale=False)
 @click.option(
     "--log-odds",

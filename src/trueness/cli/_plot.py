@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trueness.cli._options as opt
+from trueness.cli._command import command
 from trueness.cli._printing import Target, note
 from trueness.cli._reading import about, read_rows
 from trueness.errors import InputError
@@ -47,7 +48,7 @@ _BAND = (
 _BANDS = "pointwise simultaneous consistency simultaneous-consistency monotone none"
 
 
-@opt.command("plot")
+@command("plot")
 @opt.data()
 @opt.choice("--display", _DISPLAYS, _DISPLAY, default="reliability")
 @opt.choice("--curve", "binned isotonic smooth spline loess", _CURVE)

@@ -233,6 +233,15 @@ def judged(data: DataSet, *, level: float, seed: int) -> dict[str, tn.results.Po
     return results
 
 
+def load_map(path: str, shown: str) -> Any:
+    """The map in a file, which messages call `shown`."""
+    try:
+        with reword_messages(wording({"stored": "it", "path": "it"}), f"{shown} cannot be used"):
+            return tn.load_calibrator(path)
+    except OSError as reason:
+        raise InputError("", f"{shown} cannot be read: {reason.strerror or reason}") from reason
+
+
 def one_column(source: Table, request: Request) -> str:
     """The only column of scores: the one that an option names, or whose name fits."""
     from trueness.sources._choose import choose_scores

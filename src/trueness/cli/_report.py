@@ -11,6 +11,7 @@ import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.strings import visible, visible_lines
+from trueness.cli._command import command
 from trueness.cli._printing import MARKDOWN, Target, note, printed_warnings, warning
 from trueness.cli._reading import about, dropped_message, judged, read_unchecked
 from trueness.cli._tally import OWN_BINS, each, file_names, own_bins, read_total
@@ -35,7 +36,7 @@ _page = opt.combine(
 )
 
 
-@opt.command("report")
+@command("report")
 @opt.data(label="own", events=True)
 @opt.count(
     "--crossed", "With several --by: cross up to this many columns; 2 adds every pair of values.", 1
@@ -179,7 +180,7 @@ def _series(parts: "list[tuple[str, DataSet]]", settings: dict[str, Any]) -> dic
     return compare_files(sums, total, Options(settings["bins"], settings["level"])).of_page
 
 
-@opt.command("report")
+@command("report")
 @click.argument("files", nargs=-1, required=True, metavar="TALLY...")
 @opt.bins(None, f"Bins of the first picture and of ECE, {OWN_BINS}", blind=True)
 @opt.level(0.95, _LEVEL, minimum=0.5)

@@ -8,6 +8,7 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._text.table import Column, Table
+from trueness.cli._command import command
 from trueness.cli._printing import (
     VALUE_AND_LIMITS,
     Output,
@@ -31,7 +32,7 @@ _CONFIDENCE = (
 _NUMBERS = ("share", "saved", "difference", "random")
 
 
-@opt.command("route")
+@command("route")
 @click.argument("files", nargs=-1, metavar="FILE...", required=True)
 @opt.text("--cheap", "Column that says whether the cheap model is right: 0/1 or true/false.")
 @opt.text("--confidence", _CONFIDENCE)

@@ -10,6 +10,7 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
+from trueness.cli._command import command
 from trueness.cli._printing import (
     check_writable,
     note,
@@ -39,7 +40,7 @@ _KEPT = (
 _OFTEN = "Save the state for --resume this often."
 
 
-@opt.command("tally")
+@command("tally")
 @opt.data(shown="FILE...", demo=False)
 @opt.choice("--kind", opt.KINDS, "What to compare for several classes.", default="classwise")
 @opt.text("--bins", _KEPT, metavar="BINS", default="sketch")

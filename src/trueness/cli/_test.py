@@ -11,6 +11,7 @@ import trueness.cli._options as opt
 from trueness._text.numbers import p_value
 from trueness._text.strings import grouped
 from trueness._text.table import Column, Table
+from trueness.cli._command import command
 from trueness.cli._printing import Output, Target, group_columns, model_column, wording
 from trueness.cli._reading import ask_each, read_rows
 from trueness.sources._request import Request
@@ -38,7 +39,7 @@ _WITHIN = "Test for calibration within this margin; a small p-value is then evid
 _TOO_GOOD = 0.001
 
 
-@opt.command("test")
+@command("test")
 @opt.data(label="own", events=True)
 @opt.cluster
 @opt.choice("--method", _METHODS, _METHOD, "methods", metavar="METHOD", multiple=True)

@@ -5,12 +5,14 @@ from typing import Any
 import click
 
 import trueness.cli._options as opt
-from trueness.cli._decisions import Criteria, asked_of, judge, judge_sums, output_of
+from trueness.cli._command import command
+from trueness.cli._gate import asked_of, output_of
+from trueness.cli._gate_judgement import Criteria, judge, judge_sums
 from trueness.cli._printing import note
 from trueness.cli._receipt import differences, read_receipt, receipt_of
 
 
-@opt.command("verify")
+@command("verify")
 @click.argument("receipt", metavar="RECEIPT")
 @click.argument("files", nargs=-1, metavar="[FILE...]")
 @click.option("--debug", is_flag=True, hidden=True, expose_value=False)

@@ -16,6 +16,7 @@ import trueness.cli._options as opt
 from trueness._progress import progress_bar
 from trueness._text.numbers import count
 from trueness._text.strings import json_ready
+from trueness.cli._command import command
 from trueness.cli._printing import (
     check_writable,
     note,
@@ -37,7 +38,7 @@ _FAR = 0.3
 """Further from ½, the usual event rate matters to the watch."""
 
 
-@opt.command("watch")
+@command("watch")
 @click.argument("state", metavar="STATE")
 @click.argument("files", nargs=-1, metavar="FILE...")
 @opt.text("--label", "Column of labels: 0/1, true/false or text.")
