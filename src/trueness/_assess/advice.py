@@ -3,7 +3,16 @@
 import math
 from dataclasses import replace
 
-from trueness._assess.asked import Asked
+from trueness._assess.asked import (
+    ADVICE,
+    CLASSES,
+    POWER,
+    PRIOR_SHIFT,
+    REMEDIES,
+    SEGMENTS,
+    VERDICT,
+    Asked,
+)
 from trueness._assess.segment_map import (
     differ_beyond_one_map,
     map_by_column,
@@ -45,7 +54,7 @@ _MOST_ROWS = 0.5
 
 def advice(a: Asked) -> Advice:
     """The next step, by this assessment's own verdict and segments."""
-    return advise(a, quietly(a.ask, "verdict"), quietly(a.possible, "segments"))
+    return advise(a, quietly(a.ask, VERDICT), quietly(a.possible, SEGMENTS))
 
 
 def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
@@ -75,7 +84,7 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
         return Advice("need-rows", phrase, "Sums of bins are not enough for a test.")
     if a.view("confidence").one is None:
         return _about_the_worst(a, verdict)
-    fixes: Remedies | None = quietly(a.ask, "remedies")
+    fixes = quietly(a.ask, REMEDIES)
     best = None if fixes is None else fixes.most_promising
     clear = False
     if fixes is not None and fixes.best is not None and best is not None:
@@ -246,7 +255,7 @@ def _to_collect(a: Asked, helpful: Remedy | None) -> Advice:
     The number is what it takes to notice an error that matters. `helpful` is a calibrator that
     would probably help until then, or None: then scores should be left as they are.
     """
-    power = quietly(a.possible, "power")
+    power = quietly(a.possible, POWER)
     needed = None if power is None else power.rows_needed
     if needed is None:
         reason = "Until then, leave the scores as they are."
@@ -270,7 +279,7 @@ def _in_clusters(a: Asked, rows: int) -> str:
 
 
 def _without_remedies(a: Asked, fixes: Remedies | None) -> Advice:
-    shift: PriorShift | None = quietly(a.ask, "prior_shift")
+    shift = quietly(a.ask, PRIOR_SHIFT)
     if fixes is None and shift is not None and shift.shown:
         return _prior_correction(shift, f"It looks like {shift.factor}.")
     return Advice("need-rows", "Fit a map to the rows", "Sums do not show which map would help.")
@@ -280,10 +289,10 @@ def _about_the_worst(a: Asked, verdict: Verdict) -> Advice:
     """The advice about the worst of several labels or classes."""
     if verdict.code == "too-few-rows":
         return _to_collect(a, None)
-    problems = a.ask("classes")
+    problems = a.ask(CLASSES)
     flagged = [flags.worst for flags in verdict.flags if flags.worst in problems]
     worst = flagged[0] if flagged else next(iter(problems))
-    advice: Advice = quietly(problems[worst].ask, "advice")
+    advice = quietly(problems[worst].ask, ADVICE)
     phrase = f"For {shorten(worst, LONGEST)}: {advice.phrase}"
     return replace(advice, phrase=phrase, value=advice.value or worst)
 
@@ -342,7 +351,7 @@ def _recalibration(a: Asked, fixes: Remedies, best: Remedy, *, one_error: bool) 
     reason = f"{size[0].upper()}{size[1:]}: on held-out rows it {_gained(a, fixes, best)}."
     reason = f"{reason}{_own_rows_question(a)}"
     advice = _with_gain("recalibrate", f"Recalibrate with {best.with_article}", reason, fixes, best)
-    shift: PriorShift | None = quietly(a.ask, "prior_shift")
+    shift = quietly(a.ask, PRIOR_SHIFT)
     if shift is None or best.name != PRIOR_CORRECTION or not one_error:
         return advice
     reason = f"It looks like {shift.factor}: a {best.name} undoes it. {reason}"
@@ -442,8 +451,7 @@ def _own_rows_question(a: Asked) -> str:
 
 
 def _estimate(a: Asked, key: str) -> Estimate:
-    estimate: Estimate = quietly(a.estimate, key, "confidence")
-    return estimate
+    return quietly(a.estimate, key, "confidence")
 
 
 def rounded(n: int) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from trueness._assess.advice import OFF
-from trueness._assess.asked import Asked
+from trueness._assess.asked import INTERVAL, REMEDIES, Asked
 from trueness._assess.commands import shifts_segments
 from trueness._assess.judgement import FEW_ROWS
 from trueness._assess.where import segment_name
@@ -93,7 +93,7 @@ def _how_far(a: Asked, verdict: Verdict) -> Answer:
     phrase = how_far_off(verdict)
     if verdict.all_rows == "too-good":
         return Answer(question, phrase, average, numbers)
-    interval: Interval = verdict.interval or quietly(a.ask, "interval")
+    interval: Interval = verdict.interval or quietly(a.ask, INTERVAL)
     low, high = interval.hull
     numbers |= {"l2": interval.estimate, "low": low, "high": high, "level": interval.level}
     ratio = verdict.observed_expected or quietly(a.estimate, "observed_expected", "confidence")
@@ -112,7 +112,7 @@ def _has_interval(a: Asked) -> bool:
     data = a.view("confidence")
     if data.tally is None or data.tally.n < FEW_ROWS:
         return False
-    return quietly(a.possible, "interval") is not None
+    return quietly(a.possible, INTERVAL) is not None
 
 
 def _cost(a: Asked, verdict: Verdict, advice: Advice) -> Answer:
@@ -125,7 +125,7 @@ def _cost(a: Asked, verdict: Verdict, advice: Advice) -> Answer:
     code = verdict.all_rows
     if verdict.has_few_clusters and code == "too-few-rows":
         return Answer(question, f"Not known from {verdict.clusters} clusters", "", {})
-    fixes: Remedies | None = quietly(a.ask, "remedies")
+    fixes = quietly(a.ask, REMEDIES)
     best = None if fixes is None else fixes.most_promising
     if fixes is None or best is None:
         return _cost_of_sums(a, code)

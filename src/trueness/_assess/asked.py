@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MethodType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 
@@ -13,10 +13,43 @@ from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.multiclass import View
 from trueness._tally.rules import BinRule
 from trueness.errors import InputError, quietly
-from trueness.results import Estimate
+from trueness.results import (
+    Advice,
+    BinTable,
+    Coverage,
+    Estimate,
+    Gate,
+    Interval,
+    LevelHistogram,
+    NoiseFloor,
+    Panel,
+    PriorShift,
+    Remedies,
+    Segments,
+    Significance,
+    Slices,
+    Verdict,
+)
+from trueness.results._first_screen import Answer as PlaceInWords
+from trueness.results._segments import ClassRow
+from trueness.results._verdict import DetectionPower
 
 Answer = TypeVar("Answer")
-Makers = Mapping[str, Callable[..., Any]]
+Makers = Mapping[str, Callable[..., object]]
+
+
+class Name(str, Generic[Answer]):
+    """The name of a question, which knows the type of its answer."""
+
+    __slots__ = ()
+
+
+class Changes(TypedDict, total=False):
+    """The settings that may differ between questions about the same rows."""
+
+    rows: ModelRows
+    level: float
+    draws: int | None
 
 
 @dataclass(frozen=True)
@@ -32,7 +65,7 @@ class Asked:
     draws: int | None = None
     """Sets of labels for the test and the confidence set; None for as many as the level needs."""
 
-    def but(self, **changes: Any) -> "Asked":
+    def but(self, **changes: Unpack[Changes]) -> "Asked":
         """The same with other settings; the memo is shared."""
         return replace(self, **changes)
 
@@ -40,7 +73,7 @@ class Asked:
         """The rows as a question reads them; what two columns are depends on the question."""
         return self.rows.view(kind, two_columns)
 
-    def ask(self, question: str, **options: Any) -> Any:
+    def ask(self, question: Name[Answer], **options: object) -> Answer:
         """The answer; an error says why these rows, or these options, do not allow it."""
         settings = (self.level, self.seed, self.draws, self.rule)
         # How often progress is reported, and by how many threads, is no part of the question.
@@ -48,16 +81,17 @@ class Asked:
             name: value for name, value in options.items() if name not in ("report", "workers")
         }
         key = (question, settings, _frozen(identity))
-        return self.rows.answer(key, partial(self.makers[question], self, **options))
+        maker = cast(Callable[..., Answer], self.makers[question])
+        return self.rows.answer(key, partial(maker, self, **options))
 
-    def possible(self, question: str, **options: Any) -> Any:
+    def possible(self, question: Name[Answer], **options: object) -> Answer | None:
         """The answer; None where these rows do not allow it."""
         try:
             return self.ask(question, **options)
         except InputError:
             return None
 
-    def reason_against(self, question: str) -> str:
+    def reason_against(self, question: Name[Any]) -> str:
         """Why there is no answer; empty if there is one."""
         try:
             quietly(self.ask, question)
@@ -67,10 +101,9 @@ class Asked:
 
     def estimate(self, key: str, kind: View | None = None) -> Estimate:
         """A measure of the catalogue."""
-        estimate: Estimate = self.ask("estimate", measure=key, kind=self.kind(kind))
-        return estimate
+        return self.ask(ESTIMATE, measure=key, kind=self.kind(kind))
 
-    def kind(self, kind: Any) -> Any:
+    def kind(self, kind: View | None) -> View | None:
         """The view of a matrix that was asked for; None where the rows have one view only."""
         if self.view("confidence").has_choice_of_views:
             return kind
@@ -85,10 +118,31 @@ class Asked:
         return self.rows.has_answered((*map(_frozen, question), self.seed))
 
 
+TEST = Name[Significance]("test")
+INTERVAL = Name[Interval]("interval")
+POWER = Name[DetectionPower | None]("power")
+PRIOR_SHIFT = Name[PriorShift | None]("prior_shift")
+VERDICT = Name[Verdict]("verdict")
+ESTIMATE = Name[Estimate]("estimate")
+FLOOR = Name[NoiseFloor]("floor")
+BINS = Name[BinTable]("bins")
+PLACE = Name[PlaceInWords | None]("place")
+PANEL = Name[Panel | None]("panel")
+SEGMENTS = Name[Segments | None]("segments")
+SLICES = Name[Slices | None]("slices")
+CLASS_ROWS = Name[tuple[ClassRow, ...] | None]("class_rows")
+CLASSES = Name[dict[str, Asked]]("classes")
+GATE = Name[Gate]("gate")
+REMEDIES = Name[Remedies | None]("remedies")
+ADVICE = Name[Advice]("advice")
+COVERAGE = Name[Coverage | None]("coverage")
+LEVEL_HISTOGRAM = Name[LevelHistogram | None]("level_histogram")
+
+
 class _Itself:
     """An object that is known by itself; the key keeps it, so that no other takes its place."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
@@ -98,7 +152,7 @@ class _Itself:
         return id(self.value)
 
 
-def _frozen(value: Any) -> Hashable:
+def _frozen(value: object) -> Hashable:
     """The options of a question as a key.
 
     A function is known by itself, a calibrator by its parameters, and 1 is neither 1.0 nor True: of

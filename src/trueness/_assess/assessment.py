@@ -1,9 +1,27 @@
 """`assess`: one object that answers every question about one model."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from trueness._assess.asked import Asked
+from trueness._assess.asked import (
+    ADVICE,
+    BINS,
+    CLASSES,
+    COVERAGE,
+    ESTIMATE,
+    FLOOR,
+    GATE,
+    INTERVAL,
+    PANEL,
+    POWER,
+    PRIOR_SHIFT,
+    REMEDIES,
+    SEGMENTS,
+    SLICES,
+    TEST,
+    VERDICT,
+    Asked,
+)
 from trueness._assess.held_out import cross_fitted
 from trueness._assess.makers import MAKERS, absent_answers
 from trueness._assess.rows import (
@@ -126,20 +144,17 @@ class Assessment:
     @property
     def verdict(self) -> Verdict:
         """Whether the scores are calibrated; of several labels or classes, whether all are."""
-        verdict: Verdict = self._asked.ask("verdict")
-        return verdict
+        return self._asked.ask(VERDICT)
 
     @property
     def test(self) -> Significance | None:
         """The omnibus test of calibration, as :func:`trueness.calibration_test`."""
-        test: Significance | None = self._asked.possible("test")
-        return test
+        return self._asked.possible(TEST)
 
     @property
     def interval(self) -> Interval | None:
         """The confidence set of the l2 error, as :func:`trueness.ece_interval`."""
-        interval: Interval | None = self._asked.possible("interval")
-        return interval
+        return self._asked.possible(INTERVAL)
 
     def estimate(
         self, measure: str | Callable[..., float], *, kind: Kind | None = None, **options: object
@@ -149,10 +164,7 @@ class Assessment:
         A measure that these rows do not determine is nan, and its note says why. Without an option
         of its own, bins are those of the assessment. `kind` is the view of a matrix.
         """
-        estimate: Estimate = self._asked.ask(
-            "estimate", measure=measure, kind=self._asked.kind(kind), **options
-        )
-        return estimate
+        return self._asked.ask(ESTIMATE, measure=measure, kind=self._asked.kind(kind), **options)
 
     def floor(
         self,
@@ -163,14 +175,13 @@ class Assessment:
         **options: object,
     ) -> NoiseFloor:
         """What a calibrated model would show, as :func:`trueness.noise_floor`."""
-        floor: NoiseFloor = self._asked.ask(
-            "floor",
+        return self._asked.ask(
+            FLOOR,
             measure=measure,
             kind=self._asked.kind(kind),
             resamples=None if resamples is None else checked_resamples(resamples),
             **options,
         )
-        return floor
 
     @property
     def coverage(self) -> Coverage | None:
@@ -178,26 +189,22 @@ class Assessment:
 
         None for anything else than these :class:`trueness.events.Events`.
         """
-        coverage: Coverage | None = self._asked.ask("coverage")
-        return coverage
+        return self._asked.ask(COVERAGE)
 
     @property
     def bins(self) -> BinTable:
         """The bins with the limits of their rates, as :func:`trueness.bin_table`."""
-        table: BinTable = self._asked.ask("bins")
-        return table
+        return self._asked.ask(BINS)
 
     @property
     def power(self) -> DetectionPower | None:
         """What miscalibration these rows would have shown."""
-        power: DetectionPower | None = self._asked.possible("power")
-        return power
+        return self._asked.possible(POWER)
 
     @property
     def prior_shift(self) -> PriorShift | None:
         """One factor on the odds of all scores, as :func:`trueness.prior_shift`."""
-        shift: PriorShift | None = self._asked.possible("prior_shift")
-        return shift
+        return self._asked.possible(PRIOR_SHIFT)
 
     @property
     def panel(self) -> Panel | None:
@@ -205,20 +212,17 @@ class Assessment:
 
         None for a matrix and for sums of bins.
         """
-        panel: Panel | None = self._asked.possible("panel")
-        return panel
+        return self._asked.possible(PANEL)
 
     @property
     def segments(self) -> Segments | None:
         """Every value of the columns `by`, as :func:`trueness.segments`."""
-        segments: Segments | None = self._asked.possible("segments")
-        return segments
+        return self._asked.possible(SEGMENTS)
 
     @property
     def slices(self) -> Slices | None:
         """The worst slices of two columns and more, as :func:`trueness.worst_slices`."""
-        slices: Slices | None = self._asked.possible("slices")
-        return slices
+        return self._asked.possible(SLICES)
 
     @property
     def classes(self) -> "Mapping[str, Assessment] | None":
@@ -227,8 +231,8 @@ class Assessment:
         Each has the level at which Holm's method judges it, so that the verdicts hold jointly at
         this level.
         """
-        problems: dict[str, Asked] | None = self._asked.ask("classes")
-        if problems is None:
+        problems = self._asked.ask(CLASSES)
+        if not problems:
             return None
         return {name: Assessment(problem) for name, problem in problems.items()}
 
@@ -238,14 +242,12 @@ class Assessment:
 
         None for sums and few rows.
         """
-        remedies: Remedies | None = self._asked.ask("remedies")
-        return remedies
+        return self._asked.ask(REMEDIES)
 
     @property
     def advice(self) -> Advice:
         """What to do: a step, its reason and, where a map would help, the calibrator to fit."""
-        advice: Advice = self._asked.ask("advice")
-        return advice
+        return self._asked.ask(ADVICE)
 
     def cross_fitted(self, calibrator: "Calibrator | str | None") -> "Assessment":
         """An assessment of the scores that the calibrator gives to rows it was not fitted on.
@@ -268,8 +270,7 @@ class Assessment:
         """Whether errors keep their bounds, as :func:`trueness.gate`."""
         rule = self._asked.rule if bins is None else bins
         bounds = checked_bounds(max_ece, max_l2, oe_within, 10 if rule is None else rule)
-        gate: Gate = self._asked.ask("gate", bounds=bounds, require=require)
-        return gate
+        return self._asked.ask(GATE, bounds=bounds, require=require)
 
     def compare(
         self, other: "Assessment", measure: str | Callable[..., float] = "squared_ece"
@@ -451,22 +452,40 @@ def assess(
     )
 
 
-def assessment_of(y_true: Any, y_prob: Any, rows: RowOptions, **options: Any) -> Assessment:
+class Settings(TypedDict, total=False):
+    """The options of :func:`asked_of`."""
+
+    by: Columns | None
+    crossed: int
+    slice_groups: int | None
+    slices_from: int
+    cluster: ArrayLike | None
+    bins: BinsLike | None
+    own_bins: bool
+    level: float
+    seed: Seed
+    rounded_to: float | None
+    copied: bool
+
+
+def assessment_of(
+    y_true: ArrayLike, y_prob: ArrayLike, rows: RowOptions, **options: Unpack[Settings]
+) -> Assessment:
     """The assessment of rows or sums, as :func:`assess`."""
     check_drawn_level(checked_level(options.get("level", 0.95)), "an assessment")
     return Assessment(asked_of(y_true, y_prob, rows, **options))
 
 
 def asked_of(
-    y_true: Any,
-    y_prob: Any,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
     rows: RowOptions,
     *,
     by: Columns | None = None,
     crossed: int = 1,
     slice_groups: int | None = None,
     slices_from: int = 2,
-    cluster: Any = None,
+    cluster: ArrayLike | None = None,
     bins: BinsLike | None = None,
     own_bins: bool = False,
     level: float = 0.95,
@@ -512,7 +531,7 @@ def asked_of(
     return Asked(kept, MAKERS, level, seed, rule)
 
 
-def _checked_level(level: Any) -> float:
+def _checked_level(level: float) -> float:
     checked = checked_level(level)
     check_drawn_level(checked, "an assessment")
     return checked

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 
+from trueness._assess.asked import TEST
 from trueness._assess.assessment import asked_of
 from trueness._input.arguments import Seed, checked_word
 from trueness._keywords import suggests_keywords
@@ -321,7 +322,4 @@ def calibration_test(
     a = asked_of(
         y_true, y_prob, rows, cluster=cluster, level=level, seed=seed, rounded_to=rounded_to
     )
-    test: Significance = a.ask(
-        "test", method=method, bins=bins, k=k, resamples=resamples, fitted=fitted
-    )
-    return test
+    return a.ask(TEST, method=method, bins=bins, k=k, resamples=resamples, fitted=fitted)

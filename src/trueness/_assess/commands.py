@@ -4,10 +4,9 @@ import inspect
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
 
 import numpy as np
 
@@ -67,7 +66,7 @@ def _doubt_command(doubt: str, command: Command | None, origin: Provenance) -> s
     return command.line("report", pos_label=str(origin.other))
 
 
-def fit_arguments(evidence: Evidence, event: Any, *, several: bool, named: bool) -> str:
+def fit_arguments(evidence: Evidence, event: Hashable, *, several: bool, named: bool) -> str:
     """What the calibrators that were tried take in `fit`, as Python.
 
     `event` is the label that the scores predict, `several` says whether each row has several

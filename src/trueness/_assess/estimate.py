@@ -1,8 +1,9 @@
 """Any measure with its uncertainty: one verb for all."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal, cast
 
+from trueness._assess.asked import ESTIMATE
 from trueness._assess.assessment import asked_of
 from trueness._input.arguments import Seed, checked_word
 from trueness._input.weights import WEIGHT_TYPES
@@ -105,7 +106,8 @@ def estimate(
     >>> smooth.bounded, 0 < smooth.floor < smooth.value
     (False, True)
     """
-    rows: Any = {name: options.pop(name) for name in RowOptions.__annotations__ if name in options}
+    named = [name for name in RowOptions.__annotations__ if name in options]
+    rows = cast(RowOptions, {name: options.pop(name) for name in named})
     if sample_weight is not None:
         rows["sample_weight"] = sample_weight
     question = question_of(measure, options)
@@ -123,7 +125,4 @@ def estimate(
         seed=seed,
         own_bins=True,
     )
-    answer: Estimate = a.ask(
-        "estimate", measure=measure, floor=floor, method=method, strict=True, **options
-    )
-    return answer
+    return a.ask(ESTIMATE, measure=measure, floor=floor, method=method, strict=True, **options)

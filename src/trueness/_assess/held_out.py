@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from trueness._tally.events import are_ranges
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError
 from trueness.typing import Bools, Floats, Ints
+
+if TYPE_CHECKING:
+    from trueness.recalibrate._calibrator import Calibrator
 
 FOLDS = 5
 LEAST_ROWS = 20
@@ -56,7 +59,7 @@ def deal(a: Asked) -> Deal:
     return dealt
 
 
-def held_out(a: Asked, calibrator: Any) -> list[Evidence]:
+def held_out(a: Asked, calibrator: "Calibrator") -> list[Evidence]:
     """For each deal, the rows with the scores of calibrators that were fitted without them."""
     scored: list[Evidence] = a.shared(
         ("held out", calibrator), partial(_held_out, deal(a), calibrator)
@@ -64,7 +67,7 @@ def held_out(a: Asked, calibrator: Any) -> list[Evidence]:
     return scored
 
 
-def cross_fitted(a: Asked, calibrator: Any) -> Asked:
+def cross_fitted(a: Asked, calibrator: "Calibrator | str | None") -> Asked:
     """Questions about the same rows with the held-out scores of a calibrator.
 
     Each row's score is by a map fitted without its fold. Only the rows of the first deal of the
@@ -99,7 +102,7 @@ def cross_fitted(a: Asked, calibrator: Any) -> Asked:
     )
 
 
-def fitted(calibrator: Any, learn: Evidence) -> Any:
+def fitted(calibrator: "Calibrator", learn: Evidence) -> "Calibrator":
     """A copy of the calibrator, fitted to the rows of `learn`.
 
     Clusters are passed to the automatic map alone, which splits the rows once more.
@@ -112,10 +115,13 @@ def fitted(calibrator: Any, learn: Evidence) -> Any:
     rows = learn.matrix
     # Class 0 may be absent from a fold.
     labels = range(rows.p.shape[1]) if rows.p.ndim == 2 else None
-    return clone(calibrator).fit(rows.p, rows.y, sample_weight=rows.w, labels=labels, **dependence)
+    copy: Calibrator = clone(calibrator).fit(
+        rows.p, rows.y, sample_weight=rows.w, labels=labels, **dependence
+    )
+    return copy
 
 
-def _held_out(dealt: Deal, calibrator: Any) -> list[Evidence]:
+def _held_out(dealt: Deal, calibrator: "Calibrator") -> list[Evidence]:
     def scores(test: Bools) -> Floats:
         fitted_map = fitted(calibrator, dealt.rows.at(~test))
         return np.asarray(fitted_map.predict(dealt.rows.matrix.p[test]))

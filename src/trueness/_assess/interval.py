@@ -4,6 +4,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from trueness._assess.asked import INTERVAL
 from trueness._assess.assessment import asked_of
 from trueness._input.arguments import check_flag
 from trueness._keywords import suggests_keywords
@@ -243,5 +244,4 @@ def ece_interval(
     check_flag(squared, "squared")
     a = asked_of(y_true, y_prob, rows, cluster=cluster, level=level, seed=seed)
     options = {"k": k, "bins": bins, "method": method, "squared": squared, "smoothness": smoothness}
-    interval: Interval = a.ask("interval", resamples=resamples, support=support, **options)
-    return interval
+    return a.ask(INTERVAL, resamples=resamples, support=support, **options)

@@ -1,15 +1,27 @@
 """The one maker of each answer: a function of an assessment and of the options of a question."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
 from trueness._assess.advice import advice
-from trueness._assess.asked import Asked
+from trueness._assess.asked import (
+    CLASS_ROWS,
+    CLASSES,
+    ESTIMATE,
+    INTERVAL,
+    POWER,
+    PRIOR_SHIFT,
+    SEGMENTS,
+    SLICES,
+    TEST,
+    VERDICT,
+    Asked,
+)
 from trueness._assess.held_out import FOLDS, LEAST_ROWS, has_scores, is_splittable
 from trueness._assess.judgement import NEEDED, is_rejected, joint_verdict, judge, power_of
 from trueness._assess.notes import Notes
@@ -27,22 +39,24 @@ from trueness._assess.where import Grounds, where
 from trueness._input.arguments import check_flag, checked_word
 from trueness._level import Level
 from trueness._numerics.holm import holm
+from trueness._numerics.pairs import Support
 from trueness._tally.binned_scores import checked_k
 from trueness._tally.evidence import Evidence, TwoColumns
-from trueness._tally.rules import EqualMass
+from trueness._tally.multiclass import View
+from trueness._tally.rules import BinsLike, EqualMass
 from trueness.errors import InputError, quietly
 from trueness.infer._estimate import answers, is_by_row, mean_over_labels, unknown_estimate
 from trueness.infer._floors import floor_draws
 from trueness.infer._panel import NAMES, panel_of_answers
-from trueness.infer._questions import Question, measure_name, own_question, question_of
-from trueness.infer.decision._gate import gate_of
+from trueness.infer._questions import MeasureLike, Question, measure_name, own_question, question_of
+from trueness.infer.decision._gate import Bound, Names, gate_of
 from trueness.infer.group._prior_shift import shift_of_limits
 from trueness.infer.group._segments import classes_of, describe_segments, draws_for, segments_of
 from trueness.infer.group._slices import SlicePlan, slices_of
-from trueness.infer.interval._ece_interval import interval_of
+from trueness.infer.interval._ece_interval import Method, interval_of
 from trueness.infer.limits._limits import bootstrap_limits
-from trueness.infer.null._noise_floor import noise_floor_of
-from trueness.infer.test._calibration_test import test_of
+from trueness.infer.null._noise_floor import Alternative, noise_floor_of
+from trueness.infer.test._calibration_test import TestMethod, test_of
 from trueness.infer.test._pair_tests import required_draws
 from trueness.measure import bin_table
 from trueness.measure._flexible_curve import METHODS, FlexibleMethod
@@ -73,10 +87,32 @@ _ABOUT_ROWS = ("", "y_true", "y_prob", "measure", "sample_weight", "kind", "clus
 """The arguments of errors that are due to the rows, not to the caller's options."""
 
 
+class TestOptions(TypedDict, total=False):
+    """The options of :func:`trueness.calibration_test`."""
+
+    method: TestMethod
+    bins: BinsLike | None
+    k: int | None
+    resamples: int | None
+    fitted: bool
+
+
+class IntervalOptions(TypedDict, total=False):
+    """The options of :func:`trueness.ece_interval`."""
+
+    k: int | None
+    bins: BinsLike | None
+    method: Method
+    squared: bool
+    smoothness: float | None
+    resamples: int | None
+    support: Support
+
+
 # ---- all rows
 
 
-def test(a: Asked, **options: Any) -> Significance:
+def test(a: Asked, **options: Unpack[TestOptions]) -> Significance:
     """A test of calibration, at the level of the assessment; `options` are its method and others.
 
     Unless the number of draws is given, the omnibus test takes as many as the level needs. As long
@@ -102,7 +138,7 @@ def test(a: Asked, **options: Any) -> Significance:
     return result
 
 
-def _settled_draws(a: Asked, options: Mapping[str, Any]) -> int | None:
+def _settled_draws(a: Asked, options: IntervalOptions) -> int | None:
     """The number of draws with which the confidence set decides about zero, or None for its own.
 
     It is the number that the test took, so that both have one p-value. If the assessment fixes a
@@ -112,17 +148,16 @@ def _settled_draws(a: Asked, options: Mapping[str, Any]) -> int | None:
     evidence = a.view("confidence")
     has_own_cells = any(options.get(name) is not None for name in ("k", "bins", "smoothness"))
     if a.draws is not None or has_own_cells or options.get("method", "score") != "score":
-        draws: int | None = a.draws
-        return draws
+        return a.draws
     if not (evidence.has_one_score and evidence.is_plain):
         return None
-    decided: Significance | None = quietly(a.possible, "test")
+    decided = quietly(a.possible, TEST)
     if decided is None or not decided.smallest_pvalue:
         return None
     return round(1 / decided.smallest_pvalue) - 1
 
 
-def interval(a: Asked, **options: Any) -> Interval:
+def interval(a: Asked, **options: Unpack[IntervalOptions]) -> Interval:
     """A confidence set of the l2 error."""
     evidence = a.view("confidence", _two_columns_for(options.get("k")))
     draws = _settled_draws(a, options)
@@ -156,8 +191,8 @@ def verdict(a: Asked) -> Verdict:
     evidence = a.view("confidence")
     if not evidence.has_one_score:
         return _joint_verdict(a)
-    found_test = quietly(a.possible, "test", **decisive_test(evidence))
-    found_interval = quietly(a.possible, "interval")
+    found_test = quietly(lambda: a.possible(TEST, **decisive_test(evidence)))
+    found_interval = quietly(a.possible, INTERVAL)
     rejected = is_rejected(found_test, found_interval, a.level)
     keys = [*NEEDED, "ece"]
     if rejected and evidence.is_binary and evidence.tally is not None:
@@ -170,18 +205,18 @@ def verdict(a: Asked) -> Verdict:
         found_interval,
         estimates,
         level=a.level,
-        power=None if shown else quietly(a.possible, "power"),
-        prior_shift=quietly(a.ask, "prior_shift"),
-        segments=quietly(a.ask, "segments"),
-        classes=quietly(a.ask, "class_rows"),
+        power=None if shown else quietly(a.possible, POWER),
+        prior_shift=quietly(a.ask, PRIOR_SHIFT),
+        segments=quietly(a.ask, SEGMENTS),
+        classes=quietly(a.ask, CLASS_ROWS),
     )
     return with_statement(a, replace(judged, cluster_name=a.rows.labels.cluster))
 
 
 def _joint_verdict(a: Asked) -> Verdict:
     """Whether all labels, or classes, are calibrated."""
-    verdicts = {name: quietly(problem.ask, "verdict") for name, problem in a.ask("classes").items()}
-    joint = quietly(a.possible, "test")
+    verdicts = {name: quietly(problem.ask, VERDICT) for name, problem in a.ask(CLASSES).items()}
+    joint = quietly(a.possible, TEST)
     return joint_verdict(a.view("confidence"), verdicts, joint, level=a.level)
 
 
@@ -190,12 +225,12 @@ def _joint_verdict(a: Asked) -> Verdict:
 
 def estimate(
     a: Asked,
-    measure: Any,
-    kind: Any = None,
+    measure: MeasureLike,
+    kind: View | None = None,
     floor: bool = True,
     method: str = "auto",
     strict: bool = False,
-    **options: Any,
+    **options: object,
 ) -> Estimate:
     """A measure with its limits or its noise floor.
 
@@ -224,7 +259,7 @@ def estimate(
     return estimates[""]
 
 
-def _with_bootstrap(question: Question, measure: Any) -> Question:
+def _with_bootstrap(question: Question, measure: MeasureLike) -> Question:
     """The question with bootstrap limits; an error if the measure is one of the library."""
     if question.measure.key:
         got = f"got 'bootstrap' with {measure_name(measure) if callable(measure) else measure!r}"
@@ -236,7 +271,7 @@ def _with_bootstrap(question: Question, measure: Any) -> Question:
     return question._replace(measure=question.measure._replace(limits=limits))
 
 
-def asked_question(a: Asked, measure: Any, options: Mapping[str, Any]) -> Question:
+def asked_question(a: Asked, measure: MeasureLike, options: Mapping[str, object]) -> Question:
     """The measure with its options, in the bins of the assessment unless it has bins of its own.
 
     A measure that needs bins of equal mass gets as many of these as the assessment has bins, or 10.
@@ -274,7 +309,8 @@ def _draws(
     seed: int,
     *,
     resamples: int | None = None,
-    **options: Any,
+    workers: int = 1,
+    report: Callable[[int, int], None] | None = None,
 ) -> dict[str, Floats]:
     """The values of each measure for redrawn labels: of calibrated scores, as a noise floor needs.
 
@@ -283,7 +319,10 @@ def _draws(
     """
 
     def of_one(question: Question) -> Floats:
-        return floor_draws({"": question}, evidence, seed, resamples=resamples, **options)[""]
+        drawn = floor_draws(
+            {"": question}, evidence, seed, resamples=resamples, workers=workers, report=report
+        )
+        return drawn[""]
 
     return {
         key: a.shared(_draws_of(question, evidence, resamples), partial(of_one, question))
@@ -304,7 +343,7 @@ def _draws_of(
     )
 
 
-def draw_together(a: Asked, measures: Iterable[Any], kind: Any = None) -> None:
+def draw_together(a: Asked, measures: Iterable[MeasureLike], kind: View | None = None) -> None:
     """Draw labels once for the noise floors of several measures, and remember the values.
 
     Each floor is what it would be alone. Measures whose floor is not drawn, or is known, are
@@ -327,16 +366,16 @@ def _same(draws: Floats) -> Floats:
 
 def floor(
     a: Asked,
-    measure: Any,
-    kind: Any = None,
+    measure: MeasureLike,
+    kind: View | None = None,
     *,
     observed: float | None = None,
     labelled: bool = True,
     resamples: int | None = None,
-    alternative: Any = "greater",
+    alternative: Alternative = "greater",
     workers: int = 1,
-    report: Any = None,
-    **options: Any,
+    report: Callable[[int, int], None] | None = None,
+    **options: object,
 ) -> NoiseFloor:
     """The values of a measure that a calibrated model would show.
 
@@ -381,11 +420,11 @@ def place(a: Asked) -> Answer | None:
     picture, _ = first_picture(evidence, a.rule or evidence.default_rule, a.level, Notes())
     return where(
         Grounds(
-            verdict=quietly(a.ask, "verdict"),
+            verdict=quietly(a.ask, VERDICT),
             picture=picture,
-            segments=quietly(a.possible, "segments"),
-            slices=quietly(a.possible, "slices"),
-            classes=quietly(a.ask, "class_rows"),
+            segments=quietly(a.possible, SEGMENTS),
+            slices=quietly(a.possible, SLICES),
+            classes=quietly(a.ask, CLASS_ROWS),
             brier=quietly(a.estimate, "brier").value,
         )
     )
@@ -400,18 +439,18 @@ def panel(a: Asked, curve: FlexibleMethod = "spline", floor: bool = True) -> Pan
         return None
     estimates = {}
     for key in NAMES:
-        options: dict[str, Any] = {}
+        options: dict[str, object] = {}
         if key in ("ici", "e50", "e90", "emax") and curve != "spline":
             options["curve"] = curve
         if not floor:
             options["floor"] = False
-        estimates[key] = quietly(a.ask, "estimate", measure=key, kind=None, **options)
+        estimates[key] = quietly(partial(a.ask, ESTIMATE, measure=key, kind=None, **options))
     clustered = evidence.in_clusters
     methods = ["spiegelhalter", "cox"]
     if clustered is not None:
         # With clusters only the first test, whose weights must count rows.
         methods = ["spiegelhalter"] if evidence.whole else []
-    tests = [quietly(a.possible, "test", method=method) for method in methods]
+    tests = [quietly(a.possible, TEST, method=method) for method in methods]
     return panel_of_answers(
         estimates,
         tuple(filter(None, tests)),
@@ -438,11 +477,18 @@ def segments(a: Asked, resamples: int | None = None) -> Segments | None:
     return in_own_words(evidence, tested)
 
 
-def slices(a: Asked, **options: Any) -> Slices | None:
+def slices(
+    a: Asked,
+    *,
+    most: int = 100,
+    depth: int = 2,
+    least: int | None = None,
+    resamples: int | None = None,
+) -> Slices | None:
     """The worst slices; None with fewer than two columns."""
     if not a.rows.slice_columns:
         return None
-    plan = SlicePlan(a.seed, a.level, **{"most": 100} | options)
+    plan = SlicePlan(a.seed, a.level, most, depth, least, resamples)
     evidence = a.view("confidence")
     return in_own_words(evidence, slices_of(evidence, a.rows.slice_columns, plan))
 
@@ -456,11 +502,14 @@ def class_rows(a: Asked) -> tuple[ClassRow, ...] | None:
     return classes_of(evidence, bins=a.rule, level=a.level, alpha=alpha, seed=a.seed)
 
 
-def classes(a: Asked) -> dict[str, Asked] | None:
-    """Each class against the rest, or each label, judged at the level of Holm's method."""
+def classes(a: Asked) -> dict[str, Asked]:
+    """Each class against the rest, or each label, judged at the level of Holm's method.
+
+    Empty for one problem.
+    """
     problems = _problems(a)
-    if problems is None:
-        return None
+    if not problems:
+        return {}
     return joint_levels({name: a.but(rows=rows) for name, rows in problems.items()}, a.level)
 
 
@@ -472,7 +521,7 @@ def joint_levels(problems: Mapping[str, Asked], level: float) -> dict[str, Asked
     draws = draws_for(len(problems), alpha)
     pvalues = []
     for problem in problems.values():
-        test = quietly(problem.but(level=strictest, draws=draws).possible, "test")
+        test = quietly(problem.but(level=strictest, draws=draws).possible, TEST)
         # A problem whose test is not possible counts as one that shows nothing.
         pvalues.append(1.0 if test is None else test.pvalue)
     levels = _holm_levels(np.array(pvalues), alpha)
@@ -482,12 +531,12 @@ def joint_levels(problems: Mapping[str, Asked], level: float) -> dict[str, Asked
     return judged
 
 
-def _problems(a: Asked) -> dict[str, ModelRows] | None:
-    """The rows of each class or label; None for one problem."""
+def _problems(a: Asked) -> dict[str, ModelRows]:
+    """The rows of each class or label; empty for one problem."""
     evidence = a.view("confidence")
     problems = evidence.problems()
     if problems is None:
-        return None
+        return {}
     columns = a.rows.columns
     slice_columns = a.rows.slice_columns
     if not evidence.has_labels:  # the segments of a matrix are those of its top label
@@ -513,7 +562,7 @@ def _holm_levels(pvalues: Floats, alpha: float) -> list[float]:
     return levels.tolist()
 
 
-def gate(a: Asked, bounds: Any, require: bool = False) -> Gate:
+def gate(a: Asked, bounds: Sequence[Bound], require: bool = False) -> Gate:
     """Whether errors keep their bounds."""
     return gate_of(
         {("", ""): a.view("confidence")},
@@ -525,7 +574,7 @@ def gate(a: Asked, bounds: Any, require: bool = False) -> Gate:
     )
 
 
-def _no_name(_names: Any) -> Any:
+def _no_name(_names: Names) -> AbstractContextManager[None]:
     return nullcontext()
 
 
@@ -569,7 +618,7 @@ def absent_answers(a: Asked) -> Iterator[str]:
             "Sums of bins do not keep the scores: there is no test, no confidence set and no panel."
         )
         return
-    for question, name in (("test", "The test"), ("interval", "The confidence set")):
+    for question, name in ((TEST, "The test"), (INTERVAL, "The confidence set")):
         reason = a.reason_against(question)
         if reason:
             yield f"{name} could not be computed: {reason}"

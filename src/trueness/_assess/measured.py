@@ -3,16 +3,18 @@
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
-from trueness._assess.asked import Asked
+from trueness._assess.asked import ESTIMATE, Asked
 from trueness._assess.makers import MAKERS, draw_together
 from trueness._assess.rows import ModelRows
 from trueness._tally.evidence import Evidence
+from trueness._tally.multiclass import View
 from trueness._tally.rules import BinRule, EqualMass
 from trueness.errors import InputError, quietly
 from trueness.infer._catalogue import MEASURES, Measure
 from trueness.infer._estimate import value_of
+from trueness.infer._questions import MeasureLike
 from trueness.measure._bin_table import bin_table
 from trueness.measure._slope import inside_cells
 from trueness.results._bins import BinTable
@@ -35,8 +37,8 @@ class Quantity(NamedTuple):
     name: str
     meaning: str = ""
     unit: Literal["count", "fraction", "percent", "number"] = "count"
-    ask: Any = None
-    """The measure as `estimates_of` takes it; None for a count."""
+    ask: MeasureLike = ""
+    """The measure as `estimates_of` takes it; empty for a count."""
     view: str = "binary"
     scores: bool = True
     """Whether it needs every distinct score."""
@@ -129,7 +131,7 @@ def measured(
     quantities = [
         quantity
         for quantity in quantities_of(options, views, weighted=True, stored=stored)
-        if quantity.ask is not None
+        if quantity.ask
     ]
     values = _counts(whole)
     reasons = dict[str, InputError]()
@@ -233,11 +235,11 @@ def _estimates(
     for view, evidence in views.items():
         measures = {quantity.key: quantity.ask for quantity in quantities if quantity.view == view}
         answers = Asked(ModelRows(evidence), MAKERS, options.level, seed=0, rule=None)
-        kind = answers.kind(view)
+        kind = answers.kind(cast(View, view))
         if options.floors:
             draw_together(answers, measures.values(), kind)
         for key, measure in measures.items():
             estimates[key] = quietly(
-                answers.ask, "estimate", measure=measure, kind=kind, floor=options.floors
+                answers.ask, ESTIMATE, measure=measure, kind=kind, floor=options.floors
             )
     return estimates

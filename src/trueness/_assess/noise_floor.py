@@ -1,10 +1,11 @@
 """The noise floor: what a measure shows for a perfectly calibrated model."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, get_args
 
 import numpy as np
 
+from trueness._assess.asked import FLOOR
 from trueness._assess.assessment import asked_of
 from trueness._input.arguments import (
     MOST_WORKERS,
@@ -23,11 +24,9 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, OneClassWarning, collected_warnings
 from trueness.infer._questions import TallyMeasure
+from trueness.infer.null._noise_floor import Alternative
 from trueness.results import NoiseFloor
 from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
-
-Alternative: TypeAlias = Literal["greater", "less", "two-sided"]
-_ALTERNATIVES = ("greater", "less", "two-sided")
 
 
 @suggests_keywords
@@ -176,7 +175,7 @@ def noise_floor(
         percent,
         ignore_index,
     )
-    checked_word(alternative, "alternative", _ALTERNATIVES)
+    checked_word(alternative, "alternative", get_args(Alternative))
     draws = None if resamples is None else checked_resamples(resamples)
     workers = checked_whole(workers, "workers", MOST_WORKERS)
     if observed is not None and y_true is not None:
@@ -191,10 +190,9 @@ def noise_floor(
     if observed is not None:
         options["observed"] = checked_number(observed, "observed")
 
-    def ask(y: Any, p: Any, **more: Any) -> NoiseFloor:
+    def ask(y: ArrayLike, p: ArrayLike, *, labelled: bool = True) -> NoiseFloor:
         a = asked_of(y, p, rows, level=level, seed=seed, own_bins=True)
-        floor: NoiseFloor = a.ask("floor", **options, **more)
-        return floor
+        return a.ask(FLOOR, labelled=labelled, **options)
 
     if isinstance(y_prob, Tally | Sketch | Binned | Events):
         if y_true is not None:
@@ -213,7 +211,7 @@ def noise_floor(
         return ask(_placeholder_labels(y_prob, rows), y_prob, labelled=False)
 
 
-def _placeholder_labels(y_prob: Any, rows: RowOptions) -> Any:
+def _placeholder_labels(y_prob: ArrayLike, rows: RowOptions) -> ArrayLike:
     """Labels that pass every check, where there are none."""
     shape = column(y_prob, "y_prob").values.shape
     n = next(iter(shape), 1)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from trueness._assess.asked import Asked
+from trueness._assess.asked import SEGMENTS, SLICES, Asked
 from trueness._assess.notes import Notes, collect_warnings
 from trueness._assess.page_pictures import explorer
 from trueness._assess.page_subject import Groups, Options, Subject
@@ -22,6 +22,7 @@ from trueness.results import Comparison, Slices
 from trueness.results import Segments as Tested
 from trueness.results._page import Clusters, Explorer, Model, Segments
 from trueness.results._remedies import Advice
+from trueness.results._segments import ClassRow
 from trueness.typing import Ints
 
 _MOST_VIEWS = 24
@@ -49,13 +50,15 @@ def adjusted_pvalues(models: Sequence[Model]) -> list[float | None]:
     return holm_adjusted([model.summary.pvalue for model in models])
 
 
-def page_segments(a: Asked, rule: BinRule, groups: Groups, names: Any) -> Segments | None:
+def page_segments(
+    a: Asked, rule: BinRule, groups: Groups, names: tuple[str, ...]
+) -> Segments | None:
     """Every segment of one model, measured and tested, the costliest first.
 
     None without columns.
     """
     with collect_warnings(Notes()):  # the table shows which segments are small
-        tested: Tested | None = a.ask("segments")
+        tested = a.ask(SEGMENTS)
         if tested is None:
             return None
         errors = {}
@@ -75,8 +78,7 @@ def page_slices(a: Asked) -> Slices | None:
 
     None of one column, or where no slice has enough rows.
     """
-    slices: Slices | None = quietly(a.possible, "slices", most=_MOST_SLICES)
-    return slices
+    return quietly(a.possible, SLICES, most=_MOST_SLICES)
 
 
 def note_on_map(a: Asked, tested: Tested | Slices | None, wanted: Advice) -> tuple[str, ...]:
@@ -100,7 +102,7 @@ def note_on_map(a: Asked, tested: Tested | Slices | None, wanted: Advice) -> tup
 
 
 def _segment_sums(
-    a: Asked, groups: Groups, names: Any
+    a: Asked, groups: Groups, names: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, str], AnySums]]:
     """The sums of each segment by column and value."""
     if groups:
@@ -133,13 +135,17 @@ def page_clusters(cluster: Ints | None, models: int, multiclass: bool) -> Cluste
 
 
 def page_explorers(
-    data: Evidence, classes: Any, rule: BinRule, level: float, subject: Subject
+    data: Evidence,
+    classes: tuple[ClassRow, ...] | None,
+    rule: BinRule,
+    level: float,
+    subject: Subject,
 ) -> tuple[Explorer, ...]:
     """All rows, and the classes with the largest ECE, as many as a page of 2 MB can hold."""
     name = "All rows" if data.classwise is None else "Top label"
     kind = "" if data.events is None else data.events.kind
     views = [explorer(name, data.parts[0], rule, level, top_label=subject.top_label, kind=kind)]
-    if data.classwise is not None:
+    if data.classwise is not None and classes is not None:
         names = list(map(str, data.classwise.classes or ()))
         n_views = max(0, _MOST_VIEWS // len(subject.models) - 1)
         for row in classes[:n_views]:

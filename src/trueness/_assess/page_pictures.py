@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.bins import Bins
@@ -234,13 +235,13 @@ def _band_of(cells: Cells, first: Ints, level: float) -> dict[str, tuple[float, 
     return {"least": _rounded(low), "most": _rounded(high), "outside": _ints(outside)}
 
 
-def _runs(sums: Any, first: Ints) -> Any:
+def _runs(sums: NDArray[Any], first: Ints) -> NDArray[Any]:
     """Sums of runs that begin at `first` and end where the next begins; a run may be empty."""
     reached = np.concatenate([np.zeros_like(sums[:1]), np.cumsum(sums, axis=0)])
-    return reached[first[1:]] - reached[first[:-1]]
+    return np.diff(reached[first], axis=0)
 
 
-def _ints(values: Iterable[Any]) -> tuple[int, ...]:
+def _ints(values: Iterable[float]) -> tuple[int, ...]:
     return tuple(int(v) for v in values)
 
 

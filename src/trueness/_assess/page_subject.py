@@ -3,13 +3,13 @@
 Its options, and notes for the reader.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trueness._assess.asked import Asked
+from trueness._assess.asked import CLASSES, Asked
 from trueness._assess.makers import MAKERS, joint_levels
 from trueness._assess.rows import ModelRows, column_name, columns_of, labels_of, model_rows
 from trueness._input.arguments import checked_whole
@@ -29,7 +29,7 @@ from trueness.errors import DroppedRowsWarning, InputError, collected_warnings, 
 from trueness.infer.group._segment_rows import of_groups
 from trueness.measure import ece
 from trueness.results._page import RowCounts, Source
-from trueness.typing import Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Columns, Floats, Ints, RowOptions
 
 _SOURCES: dict[type, Source] = {Tally: "tally", Sketch: "sketch", Binned: "bins"}
 Groups: TypeAlias = Mapping[tuple[str, ...], AnySums]
@@ -65,9 +65,9 @@ class Subject:
     groups: Mapping[str, Groups] = field(default_factory=dict)
     """Their sums, by model and by the names of the group."""
     notes: tuple[str, ...] = ()
-    event: Any = None
+    event: Hashable | None = None
     """The label that the scores predict; None for sums and for several classes."""
-    other: Any = None
+    other: Hashable | None = None
     """The other label, if it occurs."""
 
     @property
@@ -173,20 +173,20 @@ def _problems(sums: AnySums) -> dict[str, AnySums]:
     return {f"{what} {label}": make("binary", (part,)) for label, part in named if part.totals.rows}
 
 
-def kept_bins(sums: Any) -> BinRule | None:
+def kept_bins(sums: AnySums | Accumulator) -> BinRule | None:
     """The bins that were summed; None if any bins can be computed from the sums."""
     return own_rule(sums.total if isinstance(sums, Accumulator) else sums)
 
 
 def asked_of_rows(
-    y_true: Any,
-    y_prob: Any,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
     rows: RowOptions,
     options: Options,
     *,
-    by: Any,
+    by: Columns | None,
     crossed: int,
-    cluster: Any,
+    cluster: ArrayLike | None,
     rounded_to: float | None,
 ) -> dict[str, Asked]:
     """What is asked about each model.
@@ -224,7 +224,7 @@ def asked_of_rows(
     return asked
 
 
-def _check_kind(kind: Any) -> None:
+def _check_kind(kind: object) -> None:
     if kind is not None:
         demand = (
             "must be 'multilabel' or be left out: the report of a matrix shows the top label and "
@@ -262,8 +262,7 @@ def subject_of(by_model: Mapping[str, Asked]) -> Subject:
             demand = "must be one assessment of several labels"
             raise InputError("y_true", demand, f"got {len(by_model)}")
         by_label = {
-            f"label {name}": label.view("confidence")
-            for name, label in first.ask("classes").items()
+            f"label {name}": label.view("confidence") for name, label in first.ask(CLASSES).items()
         }
         models, fewer = _fewer(by_label, "labels")
         notes = (*notes, *fewer)
@@ -284,14 +283,14 @@ def subject_of(by_model: Mapping[str, Asked]) -> Subject:
     )
 
 
-def first_labels(y_true: Any) -> Any:
+def first_labels(y_true: ArrayLike) -> ArrayLike:
     """The labels, or those of the first model if models have their own."""
     if isinstance(y_true, Mapping):
         return next(iter(y_true.values()))
     return y_true
 
 
-def _models(y_prob: Any) -> Mapping[str, Any]:
+def _models(y_prob: ArrayLike) -> Mapping[str, Any]:
     if not isinstance(y_prob, Mapping):
         return {str(getattr(y_prob, "name", None) or "scores"): y_prob}
     if not y_prob:

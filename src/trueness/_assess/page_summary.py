@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trueness._assess.asked import Asked
+from trueness._assess.asked import FLOOR, INTERVAL, PANEL, POWER, PRIOR_SHIFT, TEST, Asked
 from trueness._assess.judgement import FEW_ROWS, NEEDED
 from trueness._assess.makers import asked_question, draw_together
 from trueness._assess.notes import Notes, collect_warnings
@@ -70,20 +70,20 @@ def summarize(a: Asked, options: Options, notes: Notes) -> Summary:
     else:
         obstacle = "there are too few rows." if tally.n < FEW_ROWS else None
         inference["ece_interval"] = notes.attempt(
-            "The confidence set", partial(a.ask, "interval"), obstacle
+            "The confidence set", partial(a.ask, INTERVAL), obstacle
         )
-        inference["test"] = notes.attempt("The test", partial(a.ask, "test"))
-        floor = partial(a.ask, "floor", measure="ece", kind=a.kind("confidence"), resamples=None)
+        inference["test"] = notes.attempt("The test", partial(a.ask, TEST))
+        floor = partial(a.ask, FLOOR, measure="ece", kind=a.kind("confidence"), resamples=None)
         inference["noise_floor"] = notes.attempt("The noise floor of the ECE", floor)
         if inference["test"] is None or inference["test"].pvalue > options.alpha:
-            inference["power"] = quietly(a.possible, "power")
+            inference["power"] = quietly(a.possible, POWER)
     score, rate, _ = data.means
     with collect_warnings(notes):
         values = _values(a, data, absent, counted=exact or tally is None)
     if tally is not None:
         inside = inside_cells(tally.parts[0])
         inference |= {"n_certain": inside.certain, "n_certain_wrong": inside.wrong}
-        inference["prior_shift"] = quietly(a.ask, "prior_shift")
+        inference["prior_shift"] = quietly(a.ask, PRIOR_SHIFT)
     return Summary(
         n=data.n,
         rate=rate,
@@ -175,8 +175,7 @@ def validation_panel(a: Asked, options: Options) -> Panel | None:
     data = a.view("confidence")
     if data.classwise is not None or not data.is_binary or not options.intervals:
         return None
-    panel: Panel | None = quietly(a.possible, "panel")
-    return panel
+    return quietly(a.possible, PANEL)
 
 
 def top_k(a: Asked, notes: Notes) -> tuple[dict[str, Any], ...]:
@@ -200,7 +199,7 @@ def top_k(a: Asked, notes: Notes) -> tuple[dict[str, Any], ...]:
         notes.add(f"The errors of the k largest scores use the first {_MOST_ROWS:,} rows.")
     intervals = []
     for k in range(1, largest_k + 1):
-        ask = partial(a.ask, "interval", k=k)
+        ask = partial(a.ask, INTERVAL, k=k)
         interval = notes.attempt(f"The error of the {k} largest scores", ask)
         if interval is not None:
             intervals.append({"k": k, "interval": interval})

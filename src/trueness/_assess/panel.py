@@ -4,6 +4,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from trueness._assess.asked import PANEL
 from trueness._assess.assessment import asked_of
 from trueness._input.arguments import Seed, checked_word
 from trueness._keywords import suggests_keywords
@@ -157,5 +158,6 @@ def panel(
         demand = "must be the probability of one class, or have two columns"
         remedy = "Pass one column and `y_true == that_class`."
         raise InputError("y_prob", demand, "a matrix has a panel per class", remedy=remedy)
-    table: Panel = a.ask("panel", curve=curve, floor=floor)
+    table = a.ask(PANEL, curve=curve, floor=floor)
+    assert table is not None
     return table

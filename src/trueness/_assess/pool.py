@@ -230,13 +230,13 @@ def _key_of(estimate: Estimate) -> str:
     return _KEY_OF[estimate.measure]
 
 
-def _checked_names(measures: Any) -> list[Any]:
+def _checked_names(measures: object) -> list[object]:
     if isinstance(measures, str) or not isinstance(measures, Sequence) or not measures:
         raise InputError("measures", "must be a sequence of names", f"got {measures!r}")
     return list(measures)
 
 
-def _checked_key(name: Any) -> str:
+def _checked_key(name: object) -> str:
     key = ALIASES.get(name, name) if isinstance(name, str) else name
     if not isinstance(key, str) or key not in _SCALES:
         raise InputError("measures", f"must be among {', '.join(_SCALES)}", f"got {name!r}")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trueness import recalibrate
-from trueness._assess.asked import Asked
+from trueness._assess.asked import PRIOR_SHIFT, TEST, Asked
 from trueness._assess.held_out import FOLDS, Deal, deal, fitted, held_out, is_splittable
 from trueness._assess.notes import Notes, collect_warnings
 from trueness._input.sample import Sample
@@ -22,6 +22,7 @@ from trueness.infer.comparison._compare import compare_of
 from trueness.infer.interval._ece_interval import interval_of
 from trueness.measure import bin_table, brier, ece, log_loss
 from trueness.recalibrate._auto_candidates import LEAST_CHANCE, chance_of_gain
+from trueness.recalibrate._calibrator import Calibrator
 from trueness.results._remedies import PRIOR_CORRECTION, BinningGuarantee, Course, Remedies, Remedy
 
 _BINS = 10
@@ -81,8 +82,8 @@ def remedies(a: Asked) -> Remedies | None:
     if not is_splittable(evidence):
         return None
     sample = evidence.matrix
-    shift = quietly(a.ask, "prior_shift")
-    test = quietly(a.possible, "test")
+    shift = quietly(a.ask, PRIOR_SHIFT)
+    test = quietly(a.possible, TEST)
     miscalibrated = test is not None and test.pvalue <= Level(a.level).alpha
     notes = _worded_notes(sample)
     with collect_warnings(notes):
@@ -199,14 +200,14 @@ def _parts(task: _Task) -> tuple[dict[str, Any], ...]:
     return tuple({"name": name, "share": share} for name, share in largest_first)
 
 
-def _calibrator(name: str, task: _Task) -> Any:
+def _calibrator(name: str, task: _Task) -> Calibrator:
     """A calibrator by its name, not fitted; histogram binning as its rows need it.
 
     Its number of bins follows from the rows. Weights that are not whole numbers need bins of fixed
     width.
     """
     kind, parameters = _MAPS[name]
-    make: Callable[..., Any] = getattr(recalibrate, kind)
+    make: Callable[..., Calibrator] = getattr(recalibrate, kind)
     if kind != "HistogramBinning":
         return make(**parameters)
     rows = task.deal.rows.matrix
@@ -234,7 +235,7 @@ def _scheme(rows: Sample) -> str:
     return "randomized"
 
 
-def remedies_of(a: Asked, name: str, calibrator: Any, deals: list[Evidence]) -> Remedies:
+def remedies_of(a: Asked, name: str, calibrator: Calibrator, deals: list[Evidence]) -> Remedies:
     """The scores before and after one map, whose scores of held-out rows are given."""
     task = _Task(a, a.rule or a.view("confidence").default_rule, deal(a), Notes())
     before = _remedy("as they are", None, [task.deal.rows], task)
@@ -257,7 +258,7 @@ def _cross_fitted(name: str, task: _Task) -> _Trial:
     return _trial(name, calibrator, held_out(task.asked, calibrator), task)
 
 
-def _trial(name: str, calibrator: Any, deals: list[Evidence], task: _Task) -> _Trial:
+def _trial(name: str, calibrator: Calibrator, deals: list[Evidence], task: _Task) -> _Trial:
     """A map, and the scores that it gave to held-out rows."""
     remedy = _remedy(name, calibrator, deals, task)
     rows = task.deal.rows
@@ -292,7 +293,7 @@ def _gain(before: Evidence, after: Evidence, task: _Task, score: str) -> tuple[f
     return pair.difference, pair.low, pair.high
 
 
-def _remedy(name: str, calibrator: Any, deals: list[Evidence], task: _Task) -> Remedy:
+def _remedy(name: str, calibrator: Calibrator | None, deals: list[Evidence], task: _Task) -> Remedy:
     """The means over deals; the confidence set of the first."""
     level = task.asked.level
     interval = partial(interval_of, deals[0], level=level, seed=task.asked.seed)

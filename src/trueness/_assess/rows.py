@@ -2,18 +2,19 @@
 
 import threading
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trueness._input.columns import column
 from trueness._input.segment_columns import SegmentColumn
-from trueness._tally.evidence import Evidence, TwoColumns
+from trueness._tally.accumulator import Accumulator
+from trueness._tally.evidence import AnySums, Evidence, TwoColumns
 from trueness._tally.multiclass import View
 from trueness.errors import TruenessWarning, collected_warnings, warn
 from trueness.infer.group._segment_rows import SegmentRows
-from trueness.typing import RowOptions
+from trueness.typing import ArrayLike, Columns, RowOptions
 
 Answer = TypeVar("Answer")
 
@@ -21,16 +22,16 @@ Answer = TypeVar("Answer")
 class Answered(NamedTuple):
     """An answer, and the warnings that go with it."""
 
-    record: Any
+    record: object
     warnings: tuple[tuple[type[TruenessWarning], str], ...]
 
 
 class Labels(NamedTuple):
     """What labels, of a vector of scores, and clusters are called."""
 
-    event: Any = None
+    event: Hashable | None = None
     """The label that the scores predict; None for sums and for several classes."""
-    other: Any = None
+    other: Hashable | None = None
     """The other label, if it occurs."""
     named: bool = False
     """Whether `labels` named them, so that a map needs these names to be fitted."""
@@ -57,7 +58,7 @@ class ModelRows:
         slice_columns: tuple[SegmentColumn, ...] = (),
         groups: SegmentRows | None = None,
         labels: Labels | None = None,
-        given: Any = None,
+        given: AnySums | Accumulator | None = None,
     ) -> None:
         self.evidence = evidence
         self.columns = columns
@@ -94,22 +95,22 @@ class ModelRows:
             memo = self._memo[question]
         for kind, message in memo.warnings:
             warn(message, kind)
-        return memo.record  # type: ignore[no-any-return]  # the memo holds anything
+        return cast(Answer, memo.record)  # the memo holds anything
 
     def has_answered(self, question: Hashable) -> bool:
         """Whether a question has been answered."""
         return question in self._memo
 
 
-def column_name(values: Any) -> str:
+def column_name(values: ArrayLike) -> str:
     """The name of a column that has one."""
     return str(getattr(values, "name", None) or "")
 
 
 def columns_of(
     read: Evidence,
-    y_true: Any,
-    by: Any,
+    y_true: ArrayLike,
+    by: Columns | None,
     crossed: int,
     slice_groups: int | None,
     slices_from: int = 2,
@@ -123,7 +124,7 @@ def columns_of(
     return columns, read.columns(by, y_true, whole="measured", groups=slice_groups)
 
 
-def labels_of(evidence: Evidence, y_true: Any, rows: RowOptions) -> Labels:
+def labels_of(evidence: Evidence, y_true: ArrayLike, rows: RowOptions) -> Labels:
     """What the labels are called, of rows that have been read."""
     if not evidence.has_rows:
         return Labels()
@@ -140,17 +141,18 @@ def labels_of(evidence: Evidence, y_true: Any, rows: RowOptions) -> Labels:
     return Labels(event, _plain(other), named)
 
 
-def _predicted_label(values: NDArray[Any], rows: RowOptions) -> Any:
+def _predicted_label(values: NDArray[Any], rows: RowOptions) -> Hashable:
     """The label that a vector of scores predicts."""
     labels = rows.get("labels")
     if rows.get("pos_label") is not None:
-        return rows["pos_label"]
+        label: Hashable = rows["pos_label"]
+        return label
     if labels is not None:
         return _plain(list(labels)[-1])
     return True if values.dtype.kind == "b" else 1
 
 
-def _plain(label: Any) -> Any:
+def _plain(label: Hashable) -> Hashable:
     """A label as Python has it."""
     return label.item() if isinstance(label, np.generic) else label
 
@@ -162,7 +164,7 @@ def model_rows(
     slice_columns: tuple[SegmentColumn, ...] = (),
     groups: SegmentRows | None = None,
     labels: Labels | None = None,
-    given: Any = None,
+    given: AnySums | Accumulator | None = None,
     copied: bool,
 ) -> ModelRows:
     """The rows of one model with their columns, every value checked, without rows of weight 0."""

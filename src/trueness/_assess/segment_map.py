@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from trueness._assess.asked import Asked
+from trueness._assess.asked import REMEDIES, Asked
 from trueness._assess.held_out import deal, held_out_scores, is_splittable
 from trueness._assess.rows import ModelRows
 from trueness._input.segment_columns import SegmentColumn
@@ -72,5 +72,4 @@ def maps_of_segment(a: Asked, column: SegmentColumn, value: str) -> Remedies | N
     """
     rows = np.flatnonzero(column.code == column.values.index(value))
     part = a.but(rows=ModelRows(a.view("confidence").at(rows)))
-    remedies: Remedies | None = part.possible("remedies")
-    return remedies
+    return part.possible(REMEDIES)

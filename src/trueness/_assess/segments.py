@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from trueness._assess.asked import SEGMENTS
 from trueness._assess.assessment import asked_of
 from trueness._input.arguments import Seed, checked_fraction, checked_resamples, whole_seed
 from trueness._keywords import suggests_keywords
@@ -198,9 +199,19 @@ def segments(
         return describe_segments(read, level, draws, seed, unit)
     if by is None:
         raise InputError("by", "must be a column, a dict of columns or a frame", "got None")
-    settings: Any = {"cluster": cluster, "level": level, "seed": seed, "rounded_to": rounded_to}
     # A segment of one class has limits of its own.
     with collected_warnings(OneClassWarning):
-        a = asked_of(y_true, y_prob, rows, by=by, crossed=crossed, **settings)
-    tested: Segments = a.ask("segments", resamples=draws)
+        a = asked_of(
+            y_true,
+            y_prob,
+            rows,
+            by=by,
+            crossed=crossed,
+            cluster=cluster,
+            level=level,
+            seed=seed,
+            rounded_to=rounded_to,
+        )
+    tested = a.ask(SEGMENTS, resamples=draws)
+    assert tested is not None
     return tested

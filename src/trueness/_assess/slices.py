@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from trueness._assess.asked import SLICES
 from trueness._assess.assessment import asked_of
 from trueness._input.arguments import (
     Seed,
@@ -209,18 +210,22 @@ def worst_slices(
             return slices_of_groups(sums, SlicePlan(whole_seed(seed), level, **options))
         if columns is None:
             raise InputError("columns", "must be a dict of columns or a frame", "got None")
-        settings: Any = {
-            "slice_groups": GROUPS,
-            "slices_from": 1,
-            "cluster": cluster,
-            "level": level,
-            "seed": seed,
-        }
         # A slice of one class has limits of its own.
         with collected_warnings(OneClassWarning):
-            a = asked_of(y_true, y_prob, rows, by=columns, **settings)
+            a = asked_of(
+                y_true,
+                y_prob,
+                rows,
+                by=columns,
+                slice_groups=GROUPS,
+                slices_from=1,
+                cluster=cluster,
+                level=level,
+                seed=seed,
+            )
     except InputError as error:
         renamed = error.argument == "by" or error.argument.startswith("by[")
         raise (error.but(argument=f"columns{error.argument[2:]}") if renamed else error) from None
-    slices: Slices = a.ask("slices", **options)
+    slices = a.ask(SLICES, **options)
+    assert slices is not None
     return slices

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from trueness._assess.asked import Asked
+from trueness._assess.asked import COVERAGE, Asked
 from trueness._tally.events import are_ranges
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError, quietly
@@ -56,7 +56,7 @@ def with_statement(a: Asked, verdict: Verdict) -> Verdict:
     events = a.view("confidence").events
     if events is None:
         return verdict
-    covered: Coverage | None = quietly(a.ask, "coverage")
+    covered = quietly(a.ask, COVERAGE)
     statement = Statement(
         kind=events.kind,
         words=events.words,

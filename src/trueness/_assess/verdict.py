@@ -1,7 +1,6 @@
 """`verdict`: whether one model is calibrated, in a record and in words."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
 
 from trueness._assess.assessment import assessment_of
 from trueness._input.arguments import Seed, labels_and_scores
@@ -144,8 +143,17 @@ def verdict(
             f"got a dict of {len(y_prob)}",
             remedy=remedy,
         )
-    settings: Any = {"by": by, "crossed": crossed, "cluster": cluster, "level": level, "seed": seed}
     # The verdict says so itself.
     with collected_warnings(OneClassWarning, FewClustersWarning):
-        a = assessment_of(y_true, y_prob, rows, rounded_to=rounded_to, **settings)
+        a = assessment_of(
+            y_true,
+            y_prob,
+            rows,
+            by=by,
+            crossed=crossed,
+            cluster=cluster,
+            level=level,
+            seed=seed,
+            rounded_to=rounded_to,
+        )
     return a.verdict

@@ -312,7 +312,7 @@ def worst_segment(rows: Iterable[SegmentRow]) -> SegmentRow | None:
     return max(flagged, key=lambda row: bool(row["differs"]), default=None)
 
 
-def is_as_all_rows(segment: SegmentRow, verdict: Any) -> bool:
+def is_as_all_rows(segment: SegmentRow, verdict: Verdict) -> bool:
     """Whether all rows are off, and no flagged segment was shown to differ from them."""
     return bool(
         verdict.rejected and not segment["differs"] and not math.isnan(segment["overall_pvalue"])

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from trueness._assess.answers import answer_questions
-from trueness._assess.asked import Asked
+from trueness._assess.asked import ADVICE, PLACE, REMEDIES, VERDICT, Asked
 from trueness._assess.commands import command_for, fit_arguments
 from trueness.errors import quietly
 from trueness.results import Advice, Verdict
@@ -28,9 +28,9 @@ def in_words(a: Asked) -> Lines:
 
     Of several labels, which a report answers one by one, only the verdict and what to do.
     """
-    verdict: Verdict = quietly(a.ask, "verdict")
-    advice: Advice = quietly(a.ask, "advice")
-    place: Answer | None = quietly(a.possible, "place")
+    verdict = quietly(a.ask, VERDICT)
+    advice = quietly(a.ask, ADVICE)
+    place = quietly(a.possible, PLACE)
     settings = rows_and_level(verdict.n, a.level, a.seed)
     if place is None:
         action = Answer("What to do?", advice.phrase, advice.reason, {})
@@ -55,5 +55,5 @@ def _command(a: Asked, verdict: Verdict, advice: Advice) -> str:
         cluster="" if evidence.cluster is None else "cluster=cluster",
         other=labels.other,
     )
-    has_remedies = quietly(a.ask, "remedies") is not None
+    has_remedies = quietly(a.ask, REMEDIES) is not None
     return command_for(advice, verdict, origin, "", has_remedies=has_remedies)

@@ -8,7 +8,15 @@ from typing import Any, NamedTuple, TypedDict, TypeVar
 
 from trueness._assess.advice import advise
 from trueness._assess.answers import answer_questions
-from trueness._assess.asked import Asked
+from trueness._assess.asked import (
+    CLASS_ROWS,
+    COVERAGE,
+    LEVEL_HISTOGRAM,
+    REMEDIES,
+    SEGMENTS,
+    VERDICT,
+    Asked,
+)
 from trueness._assess.commands import command_for
 from trueness._assess.notes import Notes, collect_warnings
 from trueness._assess.page_decisions import decisions
@@ -191,14 +199,14 @@ def _model(
     fixes = _remedies(a, notes)
     step()
     largest = top_k(a, notes) if data.classwise is not None else None
-    classes = quietly(a.ask, "class_rows")
+    classes = quietly(a.ask, CLASS_ROWS)
     panel = validation_panel(a, options)
     verdict = replace(
-        quietly(levels.verdict.ask, "verdict"),
+        quietly(levels.verdict.ask, VERDICT),
         of_answers=provenance.of_answers,
         cluster_name=a.rows.labels.cluster or provenance.cluster_name,
     )
-    tested = quietly(levels.segments.ask, "segments")
+    tested = quietly(levels.segments.ask, SEGMENTS)
     wanted = advise(a, verdict, tested)
     slices = page_slices(levels.segments)
     blocks = None
@@ -228,8 +236,8 @@ def _model(
         classes=classes,
         top_k=largest,
         explorers=page_explorers(data, classes, first, level, subject),
-        coverage=quietly(a.ask, "coverage") if has_one_statement(data) else None,
-        level_histogram=quietly(a.ask, "level_histogram"),
+        coverage=quietly(a.ask, COVERAGE) if has_one_statement(data) else None,
+        level_histogram=quietly(a.ask, LEVEL_HISTOGRAM),
         notes=tuple(notes.sentences),
     )
     step()
@@ -239,7 +247,7 @@ def _model(
 def _remedies(a: Asked, notes: Notes) -> Remedies | None:
     """The calibrators that were tried; None, and a note where clusters are the reason."""
     data = a.view("confidence")
-    fixes: Remedies | None = quietly(a.ask, "remedies")
+    fixes = quietly(a.ask, REMEDIES)
     if fixes is None and data.dependent and data.events is None:
         notes.add(
             "Calibrators were not tried: there are too few rows, or fewer clusters than the five "

@@ -8,7 +8,7 @@ from typing import Unpack
 
 import numpy as np
 
-from trueness._assess.asked import Asked
+from trueness._assess.asked import CLASSES, Asked
 from trueness._assess.assessment import Assessment, assess
 from trueness._assess.commands import fit_arguments
 from trueness._assess.page_subject import (
@@ -138,7 +138,7 @@ def _report_of(
         other=other,
     )
     if subject.has_labels:
-        by_class = first.ask("classes")
+        by_class = first.ask(CLASSES)
         by_model = {name: by_class[name.removeprefix("label ")] for name in subject.models}
     return Report(compute_contents(subject, by_model, options, origin, **shown))
 

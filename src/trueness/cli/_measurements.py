@@ -196,7 +196,7 @@ def numbers_of(measures: Measured, quantities: Iterable[Quantity]) -> dict[str, 
     numbers = {}
     for quantity in quantities:
         numbers[quantity.key] = measures.values.get(quantity.key, math.nan)
-        if measures.estimates and quantity.ask is not None:
+        if measures.estimates and quantity.ask:
             numbers |= with_limits(quantity.key, measures.estimates.get(quantity.key))
     return numbers
 

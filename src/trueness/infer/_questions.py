@@ -24,6 +24,7 @@ from trueness.infer.limits._limits import Options, no_limits
 from trueness.measure._flexible_curve import smooth_ece, smooth_ece_of_tallies
 from trueness.measure._tce import tce, tce_of_tallies
 
+MeasureLike: TypeAlias = str | Callable[..., float]
 TallyMeasure: TypeAlias = Callable[[Tally], float]
 # Cells of the tallies that are measured at a time, which stay in the processor's cache.
 _BATCH = 1 << 18
@@ -84,7 +85,7 @@ class Question(NamedTuple):
         return measure_value(self.function, evidence.sums)  # type: ignore[arg-type]
 
 
-def question_of(measure: Any, options: Options, *, lenient: bool = False) -> Question:
+def question_of(measure: MeasureLike, options: Options, *, lenient: bool = False) -> Question:
     """A measure with its options: one of the catalogue, by its name or function, or a user's own.
 
     `options` that it does not take are an error or, if `lenient`, left out. A partial function has
