@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trueness.errors import InputError, Place
+from trueness.sources._class_order import ClassOrder, class_order
 from trueness.sources._columns import (
     Columns,
     as_fractions,
@@ -31,13 +32,6 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 _UNREAD = Columns({}, {})
 _ALL_ROWS = Group()
-
-
-class ClassOrder(NamedTuple):
-    """The classes in column order if the names of the columns say so, and a remark about it."""
-
-    classes: list[Any] | None = None
-    remark: str | None = None
 
 
 @dataclass(frozen=True)
@@ -297,7 +291,7 @@ class DataSet:
         if self.request.labels is not None:
             return ClassOrder([as_label(labels, name) for name in self.request.labels])
         if self.is_matrix(model):
-            return _class_order(labels, model)
+            return class_order(labels, model)
         return ClassOrder()
 
     def is_matrix(self, model: Model | None = None) -> bool:
@@ -487,29 +481,3 @@ def require_rows(source: str, rows: int, complete: int | None = None) -> None:
             f"{source} must have at least one complete row",
             f"all {rows:,} have a missing value",
         )
-
-
-def _class_order(labels: NDArray[Any], model: Model) -> ClassOrder:
-    """The classes in column order if the names of the columns say so."""
-    seen = seen_values(labels) if labels.ndim == 1 else set()
-    is_text = any(isinstance(v, str) for v in seen)
-    if model.classes is None:
-        if not is_text:
-            return ClassOrder()
-        shown = ", ".join(map(str, sorted(seen, key=str)[:12]))
-        remark = f"Columns of {model.name!r} are taken to be the labels in sorted order: {shown}."
-        return ClassOrder(None, remark)
-    if is_text:
-        for names in (model.classes, model.columns):
-            if seen <= set(names):
-                return ClassOrder(list(names))
-        shown = ", ".join(map(repr, model.classes[:6]))
-        demand = f"labels of `y_true` are not the names of the score columns ({shown})"
-        raise InputError("", demand, "`labels=` must name the classes in the order of the columns")
-    if not model.starred or not all(part.isdecimal() for part in model.classes):
-        return ClassOrder()
-    numbers = [int(part) for part in model.classes]
-    if not seen <= set(numbers) or numbers == list(range(len(numbers))):
-        return ClassOrder()
-    shown = ", ".join(map(str, numbers[:12]))
-    return ClassOrder(list(numbers), f"Classes are taken from the names of the columns: {shown}.")

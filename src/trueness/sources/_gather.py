@@ -20,8 +20,9 @@ from trueness._tally.rules import (
     refuse_uncovered,
 )
 from trueness.errors import InputError
+from trueness.sources._bad_rows import ends_of
 from trueness.sources._group_by import BAD, OCTAVE, PARTS, TOP, UNWEIGHED
-from trueness.sources._row_expressions import Rows, ends_of
+from trueness.sources._row_expressions import Rows
 from trueness.typing import Floats, Ints
 
 Columns: TypeAlias = dict[str, NDArray[Any]]

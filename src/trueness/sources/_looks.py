@@ -3,7 +3,7 @@
 `columns` are those of the watch: its label and scores, `by` and `time`.
 """
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from datetime import date
 from itertools import chain
 from typing import Any
@@ -14,7 +14,7 @@ from trueness._tally.group_keys import names_of
 from trueness._tally.rows_or_sums import sketch
 from trueness.errors import InputError
 from trueness.sources._request import EVERY
-from trueness.sources._scan import GroupSums, scan, scan_groups
+from trueness.sources._scan import GroupSums, added_up, scan, scan_groups
 
 
 def of_stored_sums(name: str, columns: MutableMapping[str, Any]) -> Any:
@@ -71,7 +71,7 @@ def pooled(pieces: Sequence[Any]) -> Any:
     if not isinstance(pieces[0], GroupSums):
         return sum(pieces[1:], pieces[0])
     groups = chain.from_iterable(piece.items() for piece in pieces)
-    return GroupSums(pieces[0].names, _added_up(groups))
+    return GroupSums(pieces[0].names, added_up(groups))
 
 
 def period(value: Any, option: str, every: str) -> str:
@@ -96,7 +96,7 @@ def _of_groups(groups: Any, columns: Mapping[str, Any]) -> Any:
                 got = f"{sums.n:,} rows have none in column {time!r}"
                 raise InputError("--time", "must not be missing", got)
             looks.append(((period(key[0], "--time", columns["every"]), *key[1:]), sums))
-        groups = GroupSums(groups.names, _added_up(looks))
+        groups = GroupSums(groups.names, added_up(looks))
     if not columns["by"]:
         return groups
     return GroupSums(groups.names, {_as_text(key): sums for key, sums in groups.items()})
@@ -106,11 +106,3 @@ def _as_text(key: Any) -> Any:
     if isinstance(key, tuple):
         return tuple(map(_as_text, key))
     return None if key is None else str(key)
-
-
-def _added_up(groups: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    """The sums of each key."""
-    total: dict[Any, Any] = {}
-    for key, sums in groups:
-        total[key] = total[key] + sums if key in total else sums
-    return total
