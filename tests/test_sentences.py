@@ -284,6 +284,29 @@ def test_classes_that_are_off_are_a_place():
     assert f"class {largest['label']}" in found["verdict"]["sentence"]
 
 
+def test_bin_rules_and_levels_are_said_in_words():
+    data = tn.simulate.demo(500)
+    y, p = data.y_true, np.round(data.y_prob, 1)
+    rng = np.random.default_rng(0)
+    several = rng.random((300, 3))
+    labels = (rng.random((300, 3)) < several).astype(int)
+    texts = [
+        str(tn.estimate("squared_ece", y, p, bins=tn.Distinct())),
+        str(tn.estimate("squared_ece", y, p, bins=[0, 0.3, 1])),
+        str(tn.calibration_test(y, p, method="exact")),
+        str(tn.calibration_test(y, p, method="hosmer-lemeshow", bins=tn.EqualMass(7))),
+        str(tn.compare(y, {"a": p, "b": p**2, "c": p**3}, bins=tn.EqualMass(7))),
+        str(tn.estimate("brier", labels, several, kind="multilabel")),
+    ]
+    for text in texts:
+        assert not re.search(r"(Equal\w+|Distinct|Edges)\(|\d\.\d{3,} %", text)
+    assert "one bin per distinct score: 10 bins with rows" in texts[0]
+    assert "(test inversion (score), 2 bins between the edges 0, 0.3, 1, n = 500)" in texts[1]
+    assert "Groups: 7 bins of equal mass, 6 of them." in texts[3]
+    assert "each of level 98.33 %" in texts[4]
+    assert "mean of 3 limits at 98.33 %" in texts[5]
+
+
 def test_records_say_it_in_words_before_numbers_and_name_no_object():
     data = tn.simulate.demo(2_000)
     models = {"a": data.y_prob, "b": np.sqrt(data.y_prob)}

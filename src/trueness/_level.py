@@ -1,5 +1,6 @@
 """The confidence level of an answer, and the probabilities of error that follow from it."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +44,23 @@ def checked_level(level: float) -> float:
     if Level(float(level)).alpha < _LEAST_ALPHA:
         raise InputError("level", f"must be at most 1 - {_LEAST_ALPHA:g}", f"got {level!r}")
     return float(level)
+
+
+def level_percent(level: float) -> str:
+    """A confidence level with two decimals, or with two digits of its distance from 0 or 100 %.
+
+    >>> level_percent(0.95), level_percent(0.9545), level_percent(1 - 0.95)
+    ('95 %', '95.45 %', '5 %')
+    >>> level_percent(1 - 0.05 / 3), level_percent(1 - 0.05 / 3000), level_percent(1 - 1e-9)
+    ('98.33 %', '99.9983 %', '99.9999999 %')
+    """
+    hundred = 100 * level
+    distance = min(hundred, 100 - hundred)
+    decimals = 2
+    if 0 < distance < 1:
+        decimals = max(2, 1 - math.floor(math.log10(distance)))
+    digits = f"{hundred:.{decimals}f}".rstrip("0").rstrip(".")
+    return f"{digits} %"
 
 
 def check_drawn_level(level: float, what: str, remedy: str = "") -> None:

@@ -315,7 +315,7 @@ def watch_page(watch: "Watched") -> str:
         headline=escape(_watch_headline(watch)),
         certainty=(
             f"An alarm rings at evidence {watch.alarm_at:.3g}. A calibrated model raises one in "
-            f"at most {100 * watch.alpha:.3g} % of all streams, however often one looks."
+            f"at most {level_percent(watch.alpha)} of all streams, however often one looks."
         ),
     )
     parts = [head, "<h2>What to do</h2>", *(f"<p>{escape(text)}</p>" for text in _advice(watch))]

@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from trueness._level import level_percent as level_percent
+
 MISSING = "–"
 TOO_SMALL = "too small to be estimated"
 """Shown in place of a typical error of zero, since no model is exactly calibrated."""
@@ -227,23 +229,6 @@ def points(*values: float) -> tuple[str, ...]:
     return _with_decimals(values, decimals)
 
 
-def level_percent(level: float) -> str:
-    """A confidence level with two decimals, or with two digits of its distance from 0 or 100 %.
-
-    >>> level_percent(0.95), level_percent(0.9545), level_percent(1 - 0.95)
-    ('95 %', '95.45 %', '5 %')
-    >>> level_percent(1 - 0.05 / 3), level_percent(1 - 0.05 / 3000), level_percent(1 - 1e-9)
-    ('98.33 %', '99.9983 %', '99.9999999 %')
-    """
-    hundred = 100 * level
-    distance = min(hundred, 100 - hundred)
-    decimals = 2
-    if 0 < distance < 1:
-        decimals = max(2, 1 - math.floor(math.log10(distance)))
-    digits = f"{hundred:.{decimals}f}".rstrip("0").rstrip(".")
-    return f"{digits} %"
-
-
 def percentage(value: float | None) -> str:
     """A number that is a percentage already, such as the TCE."""
     if value is None or math.isnan(value):
@@ -418,6 +403,13 @@ def bin_name(low: float, high: float, *, last: bool) -> str:
     return f"[{left}, {right}]" if last else f"[{left}, {right})"
 
 
+_RULE = re.compile(
+    r"\b(?:(?:EqualWidth|EqualMass|MassAndWidth|Distinct|Isotonic|BlockIsotonic)\([^()]*\)"
+    r"|Edges\((?:[^()]|\([^()]*\))*\))(?:: [\d,]+ bins?\b)?"
+)
+"""The ``repr`` of a bin rule, and how many bins it makes."""
+
+
 def rule_in_words(rule: object) -> str:
     """A bin rule, or its ``repr``, in words.
 
@@ -463,6 +455,15 @@ def rules_in_words(rules: str) -> str:
     '10 bins of equal mass, cut at 10 of equal width; one bin per distinct score'
     """
     return "; ".join(map(rule_in_words, re.split(r"(?<=\)), ", rules)))
+
+
+def with_rules_in_words(sentence: str) -> str:
+    """A sentence that names bin rules by their ``repr``, with these in words.
+
+    >>> with_rules_in_words("Bins: EqualMass(n=10). Groups: Edges(edges=array([0., 0.3, 1.])), 2.")
+    'Bins: 10 bins of equal mass. Groups: 2 bins between the edges 0, 0.3, 1, 2.'
+    """
+    return _RULE.sub(lambda rule: cells_in_words(rule[0]), sentence)
 
 
 def cells_in_words(bins: str) -> str:

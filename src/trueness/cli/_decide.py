@@ -6,6 +6,7 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
+from trueness._text.numbers import level_percent
 from trueness._text.table import Column, Table
 from trueness.cli._command import command
 from trueness.cli._printing import VALUE_AND_LIMITS, Output, Target, model_if
@@ -107,7 +108,7 @@ def _decision_output(rows: "DataSet", models: dict[str, dict[str, Any]]) -> Outp
             lines.append({"model": name, "what": what, **kappa.to_dict()})
             notes.append(
                 f"{head}No increasing map lowers t·FP/n + (1 − t)·FN/n by more than "
-                f"{kappa.high:.4f} at any threshold t ({100 * kappa.level:g} % confidence)."
+                f"{kappa.high:.4f} at any threshold t ({level_percent(kappa.level)} confidence)."
             )
         if "accept" in answers:
             notes.append(f"{head}{answers['accept']}")

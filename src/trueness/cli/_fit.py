@@ -8,6 +8,7 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
+from trueness._text.numbers import level_percent
 from trueness.cli._command import command
 from trueness.cli._printing import (
     check_suffix,
@@ -167,7 +168,7 @@ def _remarks(fitted: Any) -> list[str]:
     high = getattr(fitted, "weight_high_", None)
     if low is None or fitted.n_classes_ is not None:
         return []
-    limits = f"{100 * fitted.level:g} % limits {low:.3g} and {high:.3g}"
+    limits = f"{level_percent(fitted.level)} limits {low:.3g} and {high:.3g}"
     return [f"The odds of the scores are divided by {fitted.weight_:.3g} ({limits})."]
 
 

@@ -223,7 +223,7 @@ def bins_table(table: tn.results.BinTable) -> Table:
     Rates and ratios have intervals, left empty where they are unknown. In a bin without rows,
     score, rate, gap and ratio are empty. The last bin of a class includes its right edge.
     """
-    interval = f"{100 * table.level:g} % interval"
+    interval = f"{level_percent(table.level)} interval"
     columns = [
         Column("label", "class", "name"),
         Column("bin", "bin"),

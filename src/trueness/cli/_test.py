@@ -8,7 +8,7 @@ import click
 
 import trueness as tn
 import trueness.cli._options as opt
-from trueness._text.numbers import p_value
+from trueness._text.numbers import p_value, with_rules_in_words
 from trueness._text.strings import grouped
 from trueness._text.table import Column, Table
 from trueness.cli._command import command
@@ -240,7 +240,7 @@ def _method_in_words(entries: Sequence[dict[str, Any]]) -> str:
     name = first["method"]
     if name in _TEXTBOOK and first["smallest_pvalue"] > 0:
         name = f"{name}, p simulated"
-    words = wording().spell(first["assumptions"])
+    words = wording().spell(with_rules_in_words(first["assumptions"]))
     if first["within"] is not None:
         margin = f"{first['within']:g}"
         words = f"a small p-value is evidence for calibration within {margin}. {words}"

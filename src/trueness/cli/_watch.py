@@ -14,7 +14,7 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
-from trueness._text.numbers import count
+from trueness._text.numbers import count, level_percent
 from trueness._text.strings import json_ready
 from trueness.cli._command import command
 from trueness.cli._printing import (
@@ -219,8 +219,8 @@ def _status(watch: "tn.Watch") -> list[str]:
 
 def _reset_in_words(watch: "tn.Watch") -> str:
     """What a reset does to the promise."""
-    alpha = f"{100 * watch.alpha:.3g} %"
-    total = f"{100 * min(1.0, (watch.resets + 1) * watch.alpha):.3g} %"
+    alpha = level_percent(watch.alpha)
+    total = level_percent(min(1.0, (watch.resets + 1) * watch.alpha))
     return (
         f"Reset {count(watch.resets, 'time')}: the probability of a false alarm is at most {alpha} "
         f"after each beginning, and {total} over all {watch.resets + 1}."

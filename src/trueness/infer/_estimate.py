@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from trueness._input.arguments import check_flag
-from trueness._level import checked_level
+from trueness._level import checked_level, level_percent
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError
 from trueness.infer._floors import NO_FLOOR, Floor, floor_draws, floor_of, is_mean_only
@@ -43,7 +43,7 @@ def mean_over_labels(
     first = estimates[0]
     classes = "labels" if evidence.has_labels else "classes"
     note = f"Limits hold for all {count} {classes} together, however these depend on each other."
-    method = f"mean of {count} limits at {100 * class_level:.5g} %: {first.method}"
+    method = f"mean of {count} limits at {level_percent(class_level)}: {first.method}"
     lacking = [estimate.note for estimate in estimates if not estimate.bounded]
     if lacking and lacking[0]:
         note = lacking[0]

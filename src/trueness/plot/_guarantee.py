@@ -11,7 +11,7 @@ import numpy as np
 from trueness._keywords import suggests_keywords
 from trueness._tally.rows_or_sums import row_options
 from trueness._tally.rules import BinsLike
-from trueness._text.numbers import short_number
+from trueness._text.numbers import level_percent, short_number
 from trueness.errors import InputError
 from trueness.plot._canvas import (
     GREY,
@@ -178,7 +178,7 @@ class GuaranteeDisplay(Display):
         if plan.kind == "expected-ece":
             confidence = ""
         else:
-            confidence = f", with probability {100 * (1 - plan.alpha):g} %"
+            confidence = f", with probability {level_percent(1 - plan.alpha)}"
         title = f"scheme {plan.scheme}, bound {plan.bound}{confidence}"
         self.ax_.set_title(title, fontsize=10, loc="left", parse_math=False)
         self.ax_.legend(fontsize=9, handlelength=3, framealpha=0.6)
@@ -378,7 +378,7 @@ class ValidityDisplay(FromEstimator):
         alone = len(self.curves) == 1
         texts = [wrap_name(name, 44) for name in self.curves]
         read = [_tolerance(curve, self.level) for curve in self.curves.values()]
-        at_level = f" at {100 * self.level:g} %"
+        at_level = f" at {level_percent(self.level)}"
         if not alone:
             texts = [
                 f"{text}: ε = {short_number(e)}{at_level}"
@@ -453,7 +453,7 @@ class ValidityDisplay(FromEstimator):
     def _annotate(self, read: float, *, right: bool) -> None:
         """Write what the marked point means beside it, on its right or left."""
         text = (
-            f"for {100 * self.level:g} % of predictions\nthe miscalibration is at most "
+            f"for {level_percent(self.level)} of predictions\nthe miscalibration is at most "
             f"{short_number(read)}"
         )
         self.ax_.annotate(

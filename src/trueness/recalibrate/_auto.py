@@ -11,6 +11,7 @@ from sklearn.utils import metadata_routing
 from sklearn.utils.validation import check_is_fitted
 
 from trueness._keywords import suggests_keywords
+from trueness._level import level_percent
 from trueness._numerics.clustered import effective_number
 from trueness._numerics.softmax import log_softmax
 from trueness._tally.events import Events, clusters_of
@@ -329,7 +330,7 @@ class AutoCalibration(LogitMap):
             gain = -gain
             limits = (-self.gain_low_, -self.gain_high_)
         low, high = sorted(limits)
-        level = f"{100 * self.level:g} %"
+        level = level_percent(self.level)
         return (
             f"Map: {', '.join(shares)}. The log loss of new rows {change} by {gain:.3g} per row "
             f"({level} limits {low:.3g} and {high:.3g}). {self._prospect()}"

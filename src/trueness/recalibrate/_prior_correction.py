@@ -9,6 +9,7 @@ from scipy.special import ndtri
 
 from trueness._input.arguments import checked_fraction, is_real
 from trueness._keywords import suggests_keywords
+from trueness._level import level_percent
 from trueness._numerics.logistic import recalibration_shift
 from trueness._numerics.softmax import softmax
 from trueness.errors import InputError, SeparableWarning, warn
@@ -359,7 +360,7 @@ class PriorCorrection(Calibrator):
         if self.weight_low_ is None:
             return f"{words}."
         limits = f"{self.weight_low_:.3g} to {self.weight_high_:.3g}"
-        return f"{words} ({100 * self.level:g} %: {limits})."
+        return f"{words} ({level_percent(self.level)}: {limits})."
 
     def _formula(self) -> Odds | LogOdds | Softmax:
         return _division(self.log_weight_)

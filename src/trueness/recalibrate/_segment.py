@@ -11,6 +11,7 @@ from sklearn.utils import metadata_routing
 
 from trueness._input.segment_columns import MISSING, TIMES, read_by
 from trueness._keywords import suggests_keywords
+from trueness._level import level_percent
 from trueness._numerics.shrinkage import shrink
 from trueness._tally.events import Events
 from trueness._tally.row_sums import are_whole
@@ -285,7 +286,7 @@ class SegmentCalibration(base.Calibrator):
 
     def summary(self) -> str:
         """What the shifts gain, in words."""
-        limits = f"{100 * _LEVEL:g} % limits {self.gain_low_:.3g} and {self.gain_high_:.3g}"
+        limits = f"{level_percent(_LEVEL)} limits {self.gain_low_:.3g} and {self.gain_high_:.3g}"
         fall = f"falls by {self.gain_:.3g} per row" if self.gain_ > 0 else "does not fall"
         text = f"beyond one map for all rows, the held-out log loss {fall} ({limits})"
         advice = " That is no more than noise: fit one map." if self.leave_alone_ else ""

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from trueness._text.numbers import bin_name, level_percent, ratio, span
+from trueness._text.numbers import bin_name, level_percent, ratio, rule_in_words, span
 from trueness._text.strings import align
 from trueness.results._record import Record, Table
 from trueness.typing import Bools, Floats, Ints, Numbers
@@ -221,10 +221,11 @@ class TestedBins(Table):
     test: str
     """The test."""
     bins: str
-    """The bin rule, in words."""
+    """The bin rule as a Python expression."""
 
     def __str__(self) -> str:
-        details = f"{self.test} test at {self.alpha:g}, {self.bins}, n = {self.n.sum():,}"
+        bins = rule_in_words(self.bins)
+        details = f"{self.test} test at {self.alpha:g}, {bins}, n = {self.n.sum():,}"
         return f"test-based calibration error {self.tce:.4g} % ({details})"
 
 

@@ -240,7 +240,7 @@ class Finding(Record):
 
     def _comparison(self, *, lower: bool) -> str:
         """The limits beside the bound, in words."""
-        percent = f"{100 * self.level:.4g} %"
+        percent = level_percent(self.level)
         if self.quantity in ("oe", "gap"):
             low, high = (f"{end:.3g}" for end in self.ends)
             return f"{percent} limits {self.low:.3f} to {self.high:.3f}, allowed {low} to {high}"

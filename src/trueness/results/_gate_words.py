@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from trueness._text.numbers import level_percent
 from trueness.results._gate import Finding, Gate
 
 _SHOWN = 6
@@ -28,9 +29,9 @@ def _limits_in_words(gate: Gate, *, named: bool) -> str:
     """
     first = gate.findings[0]
     bins = f"{first.words}. " if first.quantity == "ece" and not named else ""
-    level = f"{100 * max(finding.level for finding in gate.findings):.4g} %"
+    level = level_percent(max(finding.level for finding in gate.findings))
     limits = f"{bins}Limits are one-sided, each with {level} confidence. "
-    alpha = f"{100 * (1 - gate.level):.4g} %"
+    alpha = level_percent(1 - gate.level)
     if gate.require:
         return (
             f"{limits}p: equivalence test of each bound; p ≤ {1 - gate.level:.4g} certifies it. "

@@ -13,6 +13,7 @@ from trueness._text.numbers import (
     p_value,
     rule_in_words,
     span,
+    with_rules_in_words,
 )
 from trueness.results._record import Record, with_two_columns
 from trueness.typing import Floats
@@ -263,7 +264,8 @@ class Significance(Record):
             )
             return f"{outcome} {self.assumptions}".rstrip()
         outcome = f"statistic {self.statistic:.4g}, {self.pvalue_in_words} (n = {self.n:,})"
-        return f"{self.method} test of calibration: {outcome}. {self.assumptions}"
+        assumptions = with_rules_in_words(self.assumptions)
+        return f"{self.method} test of calibration: {outcome}. {assumptions}"
 
 
 # A slope between this and its inverse is near enough to 1 for one factor to correct the odds.
@@ -488,7 +490,8 @@ class Estimate(Record):
             limits = span(self.low, self.high)
             if self.low_open:
                 limits = f"above 0 to {number(self.high)}"
-            return f"{value}, {level} {limits} ({self.method}, {rows})"
+            method = with_rules_in_words(self.method)
+            return f"{value}, {level} {limits} ({method}, {rows})"
         if math.isnan(self.floor):
             return f"{value}, no interval ({rows})"
         floor = f"{number(self.floor)} on average, at most {number(self.floor_high)} in {level}"

@@ -143,7 +143,8 @@ class Segments(_Gaps):
         text = _table(self, names, "n", self.events, self.adjusted_pvalue, self.shown[:_SHOWN])
         if len(self) > _SHOWN:
             text += f"\n… {len(self) - _SHOWN:,} more"
-        return with_two_columns(f"{text}\n{self.sentence}", " ".join(self.notes))
+        sentence = with_two_columns(self.sentence, " ".join(self.notes))
+        return f"{sentence}\n{text}"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -269,7 +270,7 @@ class Slices(_Gaps):
     def __str__(self) -> str:
         shown = self.shown[:_SHOWN_SLICES]
         table = _table(self, {"slice": self.rule}, "rows", self.observed, self.adjusted_p, shown)
-        return "\n".join([table, self.sentence, *self.notes])
+        return "\n".join([self.sentence, table, *self.notes])
 
     @property
     def sentence(self) -> str:

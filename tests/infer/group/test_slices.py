@@ -248,7 +248,8 @@ def test_missing_values_constant_columns_and_names_are_reported():
     assert "score = low" in found.rule
     assert "'fixed' has the same value in all rows, so it gives no slices." in found.notes
     assert "'id' was left out: none of its 600 values has 50 rows." in found.notes
-    assert str(found).endswith("\n".join([found.sentence, *found.notes]))
+    assert str(found).startswith(f"{found.sentence}\nslice ")
+    assert str(found).endswith("\n".join(found.notes))
 
 
 def test_weights_are_beside_the_rows_and_a_note_tells_them_apart():

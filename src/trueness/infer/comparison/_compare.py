@@ -22,6 +22,7 @@ from trueness._input.arguments import (
 )
 from trueness._input.columns import column
 from trueness._keywords import suggests_keywords
+from trueness._level import level_percent
 from trueness._numerics.clustered import mean_of_rows
 from trueness._numerics.students_t import t_limits
 from trueness._progress import Progress, Report, reporter
@@ -287,7 +288,7 @@ def _chosen(
     estimate = replace(estimates[""], level=comparison.level)
     if not estimate.bounded:
         return estimate
-    method = f"{estimate.method}, at {100 * model_level:.5g} % for the best of {len(models)}"
+    method = f"{estimate.method}, at {level_percent(model_level)} for the best of {len(models)}"
     return replace(estimate, method=method)
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trueness._level import level_percent
 from trueness._numerics.holm import holm
 from trueness.results import Difference
 
@@ -56,8 +57,8 @@ def multiplicity(compared: str, m: int, level: float) -> str:
     pair_level = 1 - (1 - level) / m
     return (
         f"{number_of(m)} of {compared}: adjusted p-values by Holm's method; simultaneous intervals "
-        f"by Bonferroni's, each of level {100 * pair_level:.4g} %, so that all cover jointly with "
-        f"probability {100 * level:g} %."
+        f"by Bonferroni's, each of level {level_percent(pair_level)}, so that all cover jointly "
+        f"with probability {level_percent(level)}."
     )
 
 

@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 
 from trueness._input.arguments import Seed, checked_fraction, is_number, whole_seed
 from trueness._keywords import suggests_keywords
-from trueness._level import checked_level
+from trueness._level import checked_level, level_percent
 from trueness._numerics.roots import bracketed_root
 from trueness._progress import Progress, reporter
 from trueness._tally.cells import Cells
@@ -297,7 +297,7 @@ class _Plan(NamedTuple):
             size = _slope_size(self.known_law(name), se)
         else:
             size = _brier_size(self.known_law(name), se)
-        target = f"{100 * self.level:g} % limits {width:g} apart"
+        target = f"{level_percent(self.level)} limits {width:g} apart"
         return _Criterion(_TITLES[name], target, _whole(size))
 
     def detection(self, name: str, value: float, seed: int) -> _Criterion:
