@@ -153,6 +153,7 @@ def _of_models(
     from trueness.recalibrate._segment import advice
 
     def ask(part: "DataSet") -> Any:
+        """The segments or slices of one model; of labels and scores, with advice in sentences."""
         segments = test(
             part.y_true, part.y_prob, columns, cluster=part.cluster, **settings, **part.options
         )

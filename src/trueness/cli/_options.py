@@ -430,8 +430,11 @@ def output(
     what = f"Format of the output.  [default: by the name of the output file, else {formats[0]}]"
 
     def with_target(command: Any) -> Any:
+        """The command, which gets where and how to write as `target`."""
+
         @wraps(command)
         def call(*request: Request, form: str | None, output: str | None, **options: Any) -> Any:
+            """Make the target of `--format` and `--output`, and call the command with it."""
             read = request[0].files if request else options.get("files", ())
             target = Target.of(
                 form,

@@ -24,6 +24,7 @@ class AnswersTable(Arrays):
     columns = (*Answers._columns, "origin")
 
     def __init__(self, name: str, answers: Answers) -> None:
+        """Keep the columns of some answers; their probabilities of options are a column each."""
         arrays = {column: getattr(answers, column) for column in Answers._columns}
         arrays["origin"] = _origins(answers)
         if answers.options is not None:

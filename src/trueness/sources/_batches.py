@@ -264,6 +264,7 @@ class _Sums:
     """The sums of all batches so far."""
 
     def __init__(self, question: Question, rule: Rule, classes: tuple[Any, ...] | None) -> None:
+        """Begin without rows. The table of a place has a row per bin, if the edges are fixed."""
         self.question = question
         self.rule = rule
         self.classes = classes

@@ -272,6 +272,7 @@ class FineCells:
     """The sums of the filled cells of the grid, and the smallest score of each."""
 
     def __init__(self, numbers: Columns) -> None:
+        """Keep the filled cells of what a group-by answered about one part of a group."""
         bins = bins_of(numbers, FINE_GRID)
         assert bins.table is not None
         self.cell = np.flatnonzero(bins.count)

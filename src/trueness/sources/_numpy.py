@@ -66,6 +66,10 @@ class NpzFile(Arrays):
     suffixes = (".npz",)
 
     def __init__(self, path: Path, name: str) -> None:
+        """Read the names of the arrays, and none of their values.
+
+        Refused are damaged archives, and zip files that hold anything but arrays.
+        """
         self.path = path
         self.name = name
         try:
@@ -105,6 +109,10 @@ class NpyFile(Arrays):
     suffixes = (".npy",)
 
     def __init__(self, path: Path, name: str) -> None:
+        """Map the array into memory, and name its columns.
+
+        Refused are damaged files, and arrays that are neither a matrix nor structured.
+        """
         self.name = name
         try:
             self.table = np.load(path, allow_pickle=False, mmap_mode="r")
@@ -125,6 +133,10 @@ class NpyFile(Arrays):
         return np.array(self.table[:, int(name)])
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
+        """Write all rows with new columns: of a matrix, or as fields of a structured array.
+
+        A field has one number per row, so that a matrix of scores is refused there.
+        """
         table = self.table
         if table.dtype.names is None:
             np.save(file, np.column_stack([table, *new.values()]))

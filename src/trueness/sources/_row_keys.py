@@ -100,6 +100,7 @@ class RowKeys:
     """The places of rows in the sums: one per group or, with clusters, per bucket of a group."""
 
     def __init__(self, question: Question, schema: Any) -> None:
+        """Begin without rows; each column of groups, and that of clusters, has a dictionary."""
         self.number = question.buckets
         self._types = [str(schema[name]) for name in question.by]
         self._columns = [Column() for _ in (*question.by, *question.columns["cluster"])]

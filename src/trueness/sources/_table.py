@@ -82,6 +82,10 @@ class PolarsTable(Table):
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
+        """Raise our message, with the name of the file, in place of any error of Polars.
+
+        Our own errors pass as they are.
+        """
         try:
             yield
         except TruenessError:
@@ -121,6 +125,11 @@ class PolarsTable(Table):
         return Columns(columns["label"], columns["number"], columns["group"])
 
     def _numbers(self, series: Any) -> NDArray[Any]:
+        """A column of scores or weights as numbers, with nan where a value is missing.
+
+        A column of lists of one length is a matrix. Columns that hold anything but numbers are
+        refused.
+        """
         dtype = series.dtype
         if series.null_count() == len(series) > 0:
             return np.full(len(series), np.nan)
@@ -270,6 +279,7 @@ class RemoteFile(ParquetFile):
     """Parquet or Arrow IPC at an address (``s3://…``, ``hf://…``), which Polars fetches."""
 
     def __init__(self, name: str, kind: type[ParquetFile]) -> None:
+        """Read the names of the columns at an address; `kind` says which format it has."""
         self._method = kind._method
         self.format = kind.format  # type: ignore[misc]  # what `apply` writes
         self.suffixes = kind.suffixes  # type: ignore[misc]
@@ -316,6 +326,7 @@ class PartitionedTable(PolarsTable):
         return self._table.rows
 
     def lazy(self, *names: Sequence[str]) -> Any:
+        """The named columns of the file, and those that its folders name, equal in each row."""
         inner = [[name for name in group if name not in self._values] for group in names]
         columns = [
             self._literal(name, is_group=new.startswith("group ")).alias(new)
@@ -339,6 +350,10 @@ class ConcatenatedTable(PolarsTable):
     format = "one data set"
 
     def __init__(self, tables: Sequence[Table]) -> None:
+        """Put tables with the same columns one below the other; no row is read.
+
+        Values inside of objects can be read if all tables have them.
+        """
         self._tables = tables
         self._polars = import_polars(tables[0].name)
         names = [table.name for table in tables]
@@ -370,6 +385,7 @@ class ConcatenatedTable(PolarsTable):
         return f"{last.place(row)} of {last.name}"
 
     def lazy(self, *names: Sequence[str]) -> Any:
+        """The named columns of all tables, each of a type that holds the values of every table."""
         pl = self._polars
         frames = [table.lazy(*names) for table in self._tables]
         schemas = [frame.collect_schema() for frame in frames]

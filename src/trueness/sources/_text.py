@@ -137,6 +137,7 @@ class CsvFile(TextFile):
     suffixes = (".csv", ".tsv", ".tab", ".txt")
 
     def __init__(self, path: Path, name: str, separator: str, decimal: str = ".") -> None:
+        """Read the names of the columns from the first line; refused is a file without any."""
         super().__init__(path, name)
         self.separator = separator
         self.decimal = decimal
@@ -243,6 +244,10 @@ class JsonLinesFile(TextFile):
     suffixes = (".jsonl", ".ndjson", ".jsonlines", ".json")
 
     def __init__(self, path: Path, name: str) -> None:
+        """Read the names of the columns, and the types of their values, from the first lines.
+
+        Refused are lines that are not an object, and a file without any key.
+        """
         super().__init__(path, name)
         self.types: dict[str, set[type]] = {}  # of the values of each key in the first lines
         top: dict[str, None] = {}
@@ -305,6 +310,7 @@ class JsonLinesFile(TextFile):
         return row
 
     def write(self, file: BinaryIO, new: Mapping[str, NDArray[Any]]) -> None:
+        """Write all objects with new keys; a score that is nan becomes null."""
         rows = zip(*(column.tolist() for column in new.values()), strict=True)
         lines = (line for line in self._lines() if line.strip())
         for line, values in zip(lines, rows, strict=True):
@@ -326,6 +332,7 @@ class JsonReader:
     """JSON that is read piece by piece, so that only one element of a long array is in memory."""
 
     def __init__(self, file: BinaryIO, name: str, report: Callable[[int], None]) -> None:
+        """Begin at the start of a file; `report` is called with the bytes read so far."""
         self._file = file
         self._name = name
         self._report = report
