@@ -7,6 +7,7 @@ from numbers import Number
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import chdtrc, logit
 
@@ -34,6 +35,7 @@ from trueness.infer.limits._few_events import (
     expected_events,
     redrawn_pvalue,
 )
+from trueness.infer.limits._limits import Limits
 from trueness.infer.limits._observed_expected import EffectiveEvents
 from trueness.infer.limits._stratified_rate import stratified_rate
 from trueness.results import Estimate, NextLabels, Powered
@@ -211,24 +213,81 @@ def powered(
             got = "labels of humans and judge are those of single rows"
             raise InputError(name, "must be left out", got)
     refuse_shuffled_index(y_human, {"judge": judge, "y_prob": y_prob, "human_prob": human_prob})
+    read = _read_rows(y_human, judge, y_prob, human_prob=human_prob, cluster=cluster, rows=rows)
+    by_strata = _rate_by_strata(read, level)
+    p = read.alone.p
+    verdict = read.verdict - read.verdict.mean()
+    powered_rows = read.alone._replace(m=p + _correction(read.alone, verdict))
+    selection = _selection(powered_rows, np.column_stack([p, verdict, p * verdict]))
+    if selection < _SELECTED:
+        text = f"Rows with and without a human label differ in score or judge (p = {selection:.2g})"
+        warn(f"{text}: the limits assume a random sample, or `human_prob`.", SelectedRowsWarning)
+    cell = bin_numbers(read.evidence.sample, EqualMass(_CELLS))
+    few = _rows_of_few_events(read.alone, verdict)
+    if few is None:
+        pvalue = _test(powered_rows, cell, rng)
+        blended: BlendedRate | None = None
+    else:
+        law = JudgeLaw(few)
+        pvalue = redrawn_pvalue(few, law, np.sort(cell), rng)
+        blended = blended_rate(few, law)
+    record = _record(
+        powered_rows,
+        alone=read.alone,
+        bin_of=bin_numbers(read.evidence.sample, rule),
+        level=level,
+        blended=blended,
+        pvalue=pvalue,
+        selection_pvalue=selection,
+    )
+    return _with_rate_by_strata(record, by_strata)
+
+
+class _ReadRows(NamedTuple):
+    """The rows, checked: who has a human label, and what the judge says."""
+
+    evidence: Evidence
+    alone: "_Rows"
+    """The rows with their scores in place of predictions."""
+    has_label: Bools
+    verdict: Floats
+    """The judge's number for each row."""
+    strata: Ints | None
+    """The stratum of each row; None unless rows were chosen by `next_labels`."""
+
+
+def _read_rows(
+    y_human: ArrayLike,
+    judge: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    human_prob: ArrayLike | NextLabels | None,
+    cluster: ArrayLike | None,
+    rows: RowOptions,
+) -> _ReadRows:
+    """Read the labels of humans and judge, the scores, and the chances of a human label.
+
+    Refused are too few human labels, or clusters with one, and scores that are all about 0.
+    """
     human = _one_per_row(y_human, "y_human")
     absent = labels_missing(human)
-    has_label = np.ones(len(human.values), bool) if absent is None else ~absent
+    was_labelled = np.ones(len(human.values), bool) if absent is None else ~absent
     units = "rows" if cluster is None else "clusters"
     demand = f"must have labels in at least {_LEAST_LABELS} {units}"
-    if not has_label.any():
+    if not was_labelled.any():
         raise InputError("y_human", demand, "got none")
-    filled = np.where(has_label, human.values, _placeholder(human.values[has_label], rows))
+    placeholder = _placeholder(human.values[was_labelled], rows)
+    filled = np.where(was_labelled, human.values, placeholder)
     evidence = _evidence(filled, y_prob, cluster, rows)
     position: Any = evidence.position
     judgements = _judgements(judge, set(filled.tolist()), rows)
-    verdict = _numbers(judgements, "judge", has_label.size, position)
+    verdict = _numbers(judgements, "judge", was_labelled.size, position)
     strata = None
     if isinstance(human_prob, NextLabels):
-        strata = _strata_of(human_prob, has_label.size)[position]
+        strata = _strata_of(human_prob, was_labelled.size)[position]
         human_prob = human_prob.human_prob
-    weight = _label_weights(human_prob, has_label, position)
-    has_label = has_label[position]
+    weight = _label_weights(human_prob, was_labelled, position)
+    has_label = was_labelled[position]
     codes = np.arange(position.size) if evidence.cluster is None else evidence.cluster
     labelled_units = np.unique(codes[has_label]).size
     if labelled_units < _LEAST_LABELS:
@@ -239,53 +298,48 @@ def powered(
         got = f"all {p.size:,} are below"
         raise InputError("y_prob", f"must have a score above {_LEAST_SCORE:g}", got)
     alone = _Rows(p=p, y=y, m=p, share=weight / weight.sum(), cluster=codes)
-    by_strata = None
-    if strata is not None:
-        by_strata = stratified_rate(
-            y,
-            has_label=has_label,
-            p=p,
-            judge=np.clip(verdict, 0, 1),
-            stratum=strata,
-            level=level,
-            cluster=evidence.cluster,
-        )
-    verdict = verdict - verdict.mean()
-    powered_rows = alone._replace(m=p + _correction(alone, verdict))
-    selection = _selection(powered_rows, np.column_stack([p, verdict, p * verdict]))
-    if selection < _SELECTED:
-        text = f"Rows with and without a human label differ in score or judge (p = {selection:.2g})"
-        warn(f"{text}: the limits assume a random sample, or `human_prob`.", SelectedRowsWarning)
-    cell = bin_numbers(evidence.sample, EqualMass(_CELLS))
-    is_independent = np.unique(codes).size == codes.size
-    if is_independent and expected_events(p, alone.share) < FEW_EVENTS:
-        judged = JudgedRows.of(p, y, alone.share, verdict)
-        law = JudgeLaw(judged)
-        pvalue = redrawn_pvalue(judged, law, np.sort(cell), rng)
-        blended: BlendedRate | None = blended_rate(judged, law)
-    else:
-        pvalue = _test(powered_rows, cell, rng)
-        blended = None
-    record = _record(
-        powered_rows,
-        alone=alone,
-        bin_of=bin_numbers(evidence.sample, rule),
+    return _ReadRows(evidence, alone, has_label, verdict, strata)
+
+
+def _rate_by_strata(read: _ReadRows, level: float) -> Limits | None:
+    """The event rate by the strata that rows were drawn from; None without strata."""
+    if read.strata is None:
+        return None
+    return stratified_rate(
+        read.alone.y,
+        has_label=read.has_label,
+        p=read.alone.p,
+        judge=np.clip(read.verdict, 0, 1),
+        stratum=read.strata,
         level=level,
-        blended=blended,
-        pvalue=pvalue,
-        selection_pvalue=selection,
+        cluster=read.evidence.cluster,
     )
-    if by_strata is None:
+
+
+def _with_rate_by_strata(record: Powered, rate: Limits | None) -> Powered:
+    """The record, whose event rate is the one by strata if there is one."""
+    if rate is None:
         return record
-    rate = replace(
+    event_rate = replace(
         record.event_rate,
-        value=by_strata.value,
-        low=by_strata.low,
-        high=by_strata.high,
-        method=by_strata.method,
-        standard_error=by_strata.standard_error,
+        value=rate.value,
+        low=rate.low,
+        high=rate.high,
+        method=rate.method,
+        standard_error=rate.standard_error,
     )
-    return replace(record, event_rate=rate)
+    return replace(record, event_rate=event_rate)
+
+
+def _rows_of_few_events(rows: "_Rows", verdict: Floats) -> JudgedRows | None:
+    """The rows as the law of few events takes them.
+
+    None if enough events are expected among the labelled rows, or if rows are dependent.
+    """
+    is_independent = np.unique(rows.cluster).size == rows.cluster.size
+    if not is_independent or expected_events(rows.p, rows.share) >= FEW_EVENTS:
+        return None
+    return JudgedRows.of(rows.p, rows.y, rows.share, verdict)
 
 
 def _label_weights(human_prob: ArrayLike | None, has_label: Bools, position: Ints) -> Floats:
@@ -696,20 +750,14 @@ def _record(
         observed_expected = _with_blended(observed_expected, blended, expected)
         variance["event_rate"] = (blended.variance, 0.0)
         variance["observed_expected"] = (blended.variance / expected**2, 0.0)
-    lines = []
-    n_bins = int(bin_of.max()) + 1
-    variance["bins"] = (0.0, 0.0)
-    for b in range(n_bins):
-        line, parts = _bin_line(rows, bin_of == b, level ** (1 / n_bins))
-        lines.append(line)
-        variance["bins"] = max(variance["bins"], parts, key=sum)
-    columns = map(np.array, zip(*lines, strict=True))
+    gaps = _gaps_of_bins(rows, bin_of, level)
+    variance["bins"] = gaps.variance
     return Powered(
         event_rate=event_rate,
         observed_expected=observed_expected,
         brier=estimate(brier, "Brier score", "Mean of (score − label)²."),
         humans_alone=estimate(by_humans, "event rate", "Share of events, without the judge."),
-        **dict(zip(_BinLine._fields, columns, strict=True)),
+        **gaps.columns,
         pvalue=pvalue,
         selection_pvalue=selection_pvalue,
         level=level,
@@ -718,6 +766,28 @@ def _record(
         label_variance={name: of_labels for name, (of_labels, _) in variance.items()},
         row_variance={name: of_rows for name, (_, of_rows) in variance.items()},
     )
+
+
+class _Gaps(NamedTuple):
+    """The gaps of bins."""
+
+    columns: dict[str, NDArray[Any]]
+    """The numbers of all bins, by the fields of `Powered`."""
+    variance: tuple[float, float]
+    """The largest of any bin: the part that falls with more human labels, and the rest."""
+
+
+def _gaps_of_bins(rows: _Rows, bin_of: Ints, level: float) -> _Gaps:
+    """The gaps of all bins; their limits hold together with the probability `level`."""
+    n_bins = int(bin_of.max()) + 1
+    lines = []
+    largest = (0.0, 0.0)
+    for b in range(n_bins):
+        line, parts = _bin_line(rows, bin_of == b, level ** (1 / n_bins))
+        lines.append(line)
+        largest = max(largest, parts, key=sum)
+    columns = map(np.array, zip(*lines, strict=True))
+    return _Gaps(dict(zip(_BinLine._fields, columns, strict=True)), largest)
 
 
 def _with_blended(estimate: Estimate, blended: BlendedRate, unit: float) -> Estimate:
