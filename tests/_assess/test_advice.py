@@ -265,6 +265,19 @@ def test_the_page_gives_the_line_that_fits_a_map_by_the_column():
     assert "off by one factor" not in found.to_markdown()
 
 
+def test_the_advised_map_by_a_column_stands_in_the_table_before_and_after():
+    found = tn.report(**shifted_in_one_region(), progress=False)
+    model = found.to_dict()["models"][0]
+    row = model["remedies"]["after"][0]
+    advised = model["answers"]["action"]["numbers"]
+    assert (row["name"], row["gain"]) == ("a map by region", advised["saved"]["gain"])
+    assert row["ece_interval"]["estimate"] == advised["after"]
+    text = " ".join(found.to_markdown().split())
+    assert "| A map by region | **recommended** |" in text
+    assert "A map by region would lower the Brier score" in text
+    assert "SegmentCalibration().fit(y_prob, y_true)" not in text
+
+
 def test_one_map_by_the_column_mends_scores_that_are_too_extreme_and_off_in_one_region():
     """Not one map for all rows now, and another for the region later."""
     region = np.where(np.arange(2_000) % 5 == 0, "south", "north")

@@ -1,13 +1,16 @@
 """Maps that mend one segment: by its column, or of its rows alone; both tried on held-out rows."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 
 from trueness._assess.asked import REMEDIES, Asked
 from trueness._assess.held_out import deal, held_out_scores, is_splittable
 from trueness._assess.rows import ModelRows
 from trueness._input.segment_columns import SegmentColumn
-from trueness.errors import InputError
-from trueness.results._remedies import Remedies
+from trueness.errors import InputError, quietly
+from trueness.results._remedies import Advice, Remedies
 from trueness.typing import Bools, Floats
 
 
@@ -17,6 +20,13 @@ def map_by_column(a: Asked, column: SegmentColumn) -> Remedies | None:
     None where no such map can be fitted: to classes, to events, to few rows, or by numbers that
     were cut into groups.
     """
+    tried: Remedies | None = a.shared(
+        ("map by column", column.name, a.level), partial(_map_by_column, a, column)
+    )
+    return tried
+
+
+def _map_by_column(a: Asked, column: SegmentColumn) -> Remedies | None:
     evidence = a.view("confidence")
     if evidence.events is not None or column.edges or not is_splittable(evidence):
         return None
@@ -43,6 +53,17 @@ def map_by_column(a: Asked, column: SegmentColumn) -> Remedies | None:
     except InputError:
         return None
     return remedies_of(a, f"a map by {column.name}", SegmentCalibration(), deals)
+
+
+def with_advised_map(a: Asked, fixes: Remedies | None, wanted: Advice) -> Remedies | None:
+    """The maps that were tried on all rows, and the map by a column if that is the advised one."""
+    column = next((column for column in a.rows.columns if column.name == wanted.column), None)
+    if fixes is None or column is None or wanted.calibrator is None:
+        return fixes
+    by_column = quietly(map_by_column, a, column)
+    if by_column is None or by_column.after[0].calibrator is not wanted.calibrator:
+        return fixes
+    return replace(fixes, after=(*by_column.after, *fixes.after))
 
 
 def differ_beyond_one_map(a: Asked, column: SegmentColumn) -> bool:

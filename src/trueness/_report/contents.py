@@ -38,6 +38,7 @@ from trueness._assess.page_summary import (
     validation_panel,
 )
 from trueness._assess.picture import first_picture
+from trueness._assess.segment_map import with_advised_map
 from trueness._assess.statement import has_one_statement
 from trueness._assess.where import Grounds, where
 from trueness._level import Level
@@ -223,7 +224,7 @@ def _model(
         curve=None if panel is None else calibration_curve(data, options),
         segments=_with_notes(segments, note_on_map(levels.segments, tested, wanted)),
         slices=_with_notes(slices, note_on_map(levels.segments, slices, wanted)),
-        remedies=fixes,
+        remedies=with_advised_map(a, fixes, wanted),
         advice=wanted,
         decisions=decisions(
             data,

@@ -10,7 +10,7 @@ import numpy as np
 
 from trueness._assess.advice import OFF
 from trueness._assess.answers import OF_A_SEGMENT
-from trueness._assess.commands import as_options, in_python
+from trueness._assess.commands import as_options, in_python, shifts_segments
 from trueness._report.answers import CLAUSES
 from trueness._report.decisions import decision_sentences
 from trueness._report.measure_tables import shown_estimates, states_one_share
@@ -404,6 +404,8 @@ def remedies_sentence(model: Model) -> str:
         which = capitalized(name)
         is_optional = model.advice.kind == "optional"
         reason = _reason(best, remedies, "proposed" if is_optional else "recommended")
+        if shifts_segments(model.advice):
+            reason = " It shifts each segment by itself, which one map for all rows cannot do."
     else:
         if code in OFF:
             finding = action
@@ -413,8 +415,9 @@ def remedies_sentence(model: Model) -> str:
             finding = "Nothing was found that needs a map of all rows"
         which = f"{finding}. The most promising map of all rows, {name},"
     recipe = ""
-    # The sentence on the shift says how to undo it.
-    if best.calibrator is not None and best.name != PRIOR_CORRECTION:
+    # The sentence on the shift says how to undo it; a map by a column has its lines at the top.
+    has_lines = best is model.advised and shifts_segments(model.advice)
+    if best.calibrator is not None and best.name != PRIOR_CORRECTION and not has_lines:
         recipe = (
             f" In Python, {in_python(best.calibrator)}.fit(y_prob, y_true); on the command "
             f"line, trueness fit FILE {as_options(best.calibrator)} -o map.json."

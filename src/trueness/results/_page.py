@@ -405,7 +405,8 @@ class Model:
     slices: Slices | None
     """The worst slices, where several columns divide the rows."""
     remedies: Remedies | None
-    """Calibrators tried on held-out rows; None with fewer than 20 rows, or from sums."""
+    """Calibrators tried on held-out rows, the map by a column too if it is the advice; None with
+    fewer than 20 rows, or from sums."""
     advice: Advice
     decisions: Decisions | None
     """What follows for decisions; None if the scores have no skill."""
