@@ -322,6 +322,21 @@ def test_records_say_it_in_words_before_numbers_and_name_no_object():
         assert not re.search(r"[A-Z]\w+\(\w*=?", str(record)), str(record)
 
 
+def test_a_gate_over_many_groups_names_three_and_counts_the_others():
+    data = tn.simulate.demo(5_000)
+    shop = np.arange(5_000) % 9
+    open_question = tn.gate(data.y_true, data.truth, max_ece=0.05, by={"shop": shop}, require=True)
+    assert open_question.headline.startswith(
+        "Cannot be decided with these rows. shop = 0: ECE in 10 bins of equal width lies between 0 and 0.0677, "
+        "and 0.05 is allowed; about 9,800 rows would decide. shop = 1: ECE"
+    )
+    assert open_question.headline.endswith("6 more of 9 findings cannot be decided.")
+    passed = tn.gate(data.y_true, data.truth, max_ece=0.05, by={"shop": shop})
+    assert passed.headline.endswith("The other 6 of 9 findings pass, too.")
+    failed = tn.gate(data.y_true, 0.5 * data.y_prob, oe_within=0.1, by={"shop": shop})
+    assert failed.headline.endswith("6 more of 9 findings fail.")
+
+
 def test_a_gate_that_passes_without_proof_says_that_it_shows_nothing_against_the_bound():
     p = np.random.default_rng(1).beta(2, 5, 400)
     y = np.random.default_rng(2).random(400) < p

@@ -457,11 +457,14 @@ def test_how_often_a_map_is_better_follows_from_its_gain_if_rows_are_many():
         error = (fitted.gain_high_ - fitted.gain_low_) / 2 / 1.959964
         chance = norm.cdf(fitted.gain_ / error / 2**0.5 - 0.3)
         assert math.isnan(fitted.chance_) == (chance < 0.8)
-        assert ("of new samples" in fitted.summary()) == (chance >= 0.8)
+        assert ("its log loss is lower than" in fitted.summary()) == (chance >= 0.8)
         if chance >= 0.8:
             told += 1
             assert fitted.chance_ == pytest.approx(chance, abs=1e-4)
-            assert f"It is better in about {100 * chance:.0f} % of new samples" in fitted.summary()
+            often = f"about {100 * chance:.0f} % of new samples"
+            if chance >= 0.99:
+                often = "almost all new samples (99 % or more)"
+            assert f"In {often} of this size its log loss is lower" in fitted.summary()
             assert calibrator_from_dict(fitted.to_dict()).chance_ == fitted.chance_
     assert 1 < told < 5
 
@@ -479,7 +482,7 @@ def test_no_number_is_given_for_few_rows_events_or_clusters():
     ]
     for fitted in few:
         assert math.isnan(fitted.chance_)
-        assert "of new samples" not in fitted.summary()
+        assert "its log loss is lower than" not in fitted.summary()
     together = AutoCalibration().fit(
         np.repeat(p, 2), np.repeat(y, 2), cluster=np.repeat(np.arange(1_200), 2)
     )

@@ -18,7 +18,7 @@ from trueness._report.svg import (
 )
 from trueness._text.numbers import level_percent, number, percent, span
 from trueness.results import Estimate, NetBenefit
-from trueness.results._decisions import single
+from trueness.results._decisions import single, where_useful
 from trueness.results._page import Decisions
 from trueness.typing import ArrayLike, Floats
 
@@ -49,15 +49,13 @@ def decision_sentences(decisions: Decisions) -> tuple[str, ...]:
         return risks, accept
     t = decisions.benefit.threshold
     useful = decisions.benefit.useful()
-    gaps = ", except at some thresholds in between" if decisions.benefit.gaps() else ""
     example = 0.1 if t[-1] > 0.5 else t[49]
     threshold = float(useful[np.argmin(np.abs(useful - example))])
     worth = (1 - threshold) / threshold
     alarms = f"{worth:.2g}" if worth < 10 else f"{worth:.0f}"
     return (
-        f"Using the scores with a threshold between {percent(useful[0])} and {percent(useful[-1])} "
-        f"beats acting on everyone or on no one{gaps} ({level} confidence at each). At a threshold "
-        f"of {percent(threshold)}, one event found is worth {alarms} false alarms.",
+        f"{where_useful(decisions.benefit)} ({level} confidence at each). At a threshold of "
+        f"{percent(threshold)}, one event found is worth {alarms} false alarms.",
         _most_to_gain(decisions.benefit, decisions.certificate, threshold),
         accept,
     )

@@ -42,6 +42,8 @@ from trueness.recalibrate._saving import (
 from trueness.typing import ArrayLike, Floats, Ints
 
 _FOLDS = 5
+_NEARLY_ALWAYS = 0.99
+"""From this chance on, no percentage is said: it would be read as a certainty."""
 # Rows of scores of several classes that are repeated as their weights say.
 _MOST_REPEATED = 1_000_000
 
@@ -341,8 +343,11 @@ class AutoCalibration(LogitMap):
         if self.leave_alone_:
             return "That is no more than noise: leave the scores alone."
         if math.isnan(self.chance_):
-            return "How often it is better in new samples of this size, these rows cannot tell."
-        return f"It is better in about {100 * self.chance_:.0f} % of new samples of this size."
+            return "These rows cannot tell how often the map is better in new samples of this size."
+        often = f"about {100 * self.chance_:.0f} % of new samples"
+        if self.chance_ >= _NEARLY_ALWAYS:
+            often = f"almost all new samples ({100 * _NEARLY_ALWAYS:.0f} % or more)"
+        return f"In {often} of this size its log loss is lower than that of the scores themselves."
 
 
 def _rarer(logits: NDArray[Any], rows: CalibrationSet) -> float:

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from trueness._text.numbers import count, level_percent, number, percentage, span
-from trueness._text.strings import align
+from trueness._text.numbers import count, level_percent, number, percent, percentage, span
+from trueness._text.strings import align, quoted
 from trueness.results._inference import Estimate
 from trueness.results._record import Record, with_two_columns
 from trueness.typing import Floats
@@ -243,15 +243,9 @@ class NetBenefit(_Curves):
     @property
     def sentence(self) -> str:
         """At which thresholds each model is worth using."""
-        lines = []
-        for name in by_model(self.value):
-            useful = self.useful(name)
-            where = f"from {useful[0]:g} to {useful[-1]:g}" if useful.size else "at no threshold"
-            if self.gaps(name):
-                where += ", with gaps"
-            lines.append(f"{_label(name)}better than treating all or none {where}")
-        details = f"({level_percent(self.level)} limits at one threshold, n = {self.n:,})"
-        return f"{'; '.join(lines)} {details}"
+        models = "; ".join(where_useful(self, name) for name in by_model(self.value))
+        level = f"{level_percent(self.level)} confidence at each threshold"
+        return f"{models} ({level}, n = {self.n:,})."
 
     def __str__(self) -> str:
         sentence = with_two_columns(self.sentence, self.note)
@@ -262,7 +256,7 @@ class NetBenefit(_Curves):
         size = self.threshold.size
         shown = sorted({round(i * (size - 1) / (_SHOWN - 1)) for i in range(_SHOWN)})
         names = list(by_model(self.value))
-        head = ["threshold", *(name or "net benefit" for name in names), "treating all"]
+        head = ["threshold", *(name or "net benefit" for name in names), "acting on everyone"]
         table = [head]
         for i in shown:
             line = [f"{self.threshold[i]:.3g}"]
@@ -272,6 +266,22 @@ class NetBenefit(_Curves):
                 line.append(f"{value} ({limits})")
             table.append([*line, number(self.treat_all[i])])
         return align(table, [True] * len(head))
+
+
+def where_useful(benefit: NetBenefit, name: str = "") -> str:
+    """At which thresholds decisions by a model beat treating all and treating none."""
+    scores = quoted(name) if name else "the scores"
+    useful = benefit.useful(name)
+    if not useful.size:
+        return (
+            f"Using {scores} is not shown to beat acting on everyone or on no one at any threshold"
+        )
+    threshold = f"a threshold of {percent(useful[0])}"
+    if useful.size > 1:
+        low, high = percent(useful[0]), percent(useful[-1])
+        threshold = f"a threshold between {low} and {high}"
+    gaps = ", except at some thresholds in between" if benefit.gaps(name) else ""
+    return f"Using {scores} with {threshold} beats acting on everyone or on no one{gaps}"
 
 
 @dataclass(frozen=True)

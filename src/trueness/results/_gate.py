@@ -202,7 +202,8 @@ class Finding(Record):
             span = f"{self._subject} lies between {self.low:.3f} and {self.high:.3f}"
         else:
             allowed = f"{self.bound:g} is allowed"
-            span = f"{self._subject} lies between {number(self.low)} and {number(self.high)}"
+            low = number(self.low) if self.low else "0"
+            span = f"{self._subject} lies between {low} and {number(self.high)}"
         if self.outcome == "exceeded":
             if self.quantity in ("oe", "gap"):
                 return f"{span}, and {allowed}."
@@ -256,8 +257,14 @@ class Finding(Record):
         return f"{self.sentence}."
 
 
-_SHOWN = 5
-"""Findings that a notebook shows in words."""
+_SHOWN = 3
+"""Findings that the headline names."""
+_OTHERS = {
+    "fail": "{more:,} more of {total:,} findings fail.",
+    "investigate": "{more:,} more of {total:,} findings cannot be decided.",
+    "pass": "The other {more:,} of {total:,} findings pass, too.",
+}
+"""What the headline says of those that it does not name."""
 
 
 @dataclass(frozen=True)
@@ -317,7 +324,8 @@ class Gate(Record):
         deciding = [finding for finding in self.findings if self._decides(finding)]
         facts = [finding.fact for finding in deciding[:_SHOWN]]
         if len(deciding) > _SHOWN:
-            facts.append(f"{len(deciding) - _SHOWN} more.")
+            more = len(deciding) - _SHOWN
+            facts.append(_OTHERS[self.outcome].format(more=more, total=len(self.findings)))
         if self.outcome == "investigate" and self.n < self.min_rows:
             facts.insert(0, f"{count(self.n, 'row')}, and at least {self.min_rows:,} are demanded.")
         return " ".join([_HEADLINES[self.outcome], *facts])

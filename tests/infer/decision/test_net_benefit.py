@@ -100,7 +100,7 @@ def test_models_are_compared_on_the_same_rows():
     reach = stats.t.ppf(0.975, 399) * u.std(ddof=1) / 20
     assert (low, high) == pytest.approx((u.mean() - reach, u.mean() + reach))
     assert found.to_frame().shape == (8, 11)
-    assert str(found).startswith("good: better than treating all or none from ")
+    assert str(found).startswith("Using “good” ")
     assert tn.net_benefit(y, p).threshold.size == 99
 
 
@@ -156,8 +156,17 @@ def test_gaps_between_useful_thresholds_are_said():
         True,
         False,
     )
-    assert str(whole).startswith("better than treating all or none from 0.2 to 0.8 (")
-    assert str(torn).startswith("better than treating all or none from 0.2 to 0.8, with gaps (")
+    assert str(whole).startswith(
+        "Using the scores with a threshold between 20 % and 80 % beats acting on everyone or on no one (95 % "
+    )
+    assert str(torn).startswith(
+        "Using the scores with a threshold between 20 % and 80 % beats acting on everyone or on no one, except at "
+        "some thresholds in between (95 % confidence at each threshold, n = 40)."
+    )
+    never = replace(whole, low=-np.ones(3))
+    assert (
+        "is not shown to beat acting on everyone or on no one at any threshold (" in never.sentence
+    )
 
 
 @pytest.mark.parametrize("thresholds", [[0, 0.5], [1], [], ["a"], [math.nan]])
