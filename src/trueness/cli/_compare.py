@@ -1,7 +1,7 @@
 """``trueness compare``."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -167,15 +167,9 @@ def _output(rows: "DataSet", results: Sequence[_Compared]) -> Output:
         columns.append(Column(key, "", forms="data"))
         if results[0].estimates:
             columns += [Column(f"{key}_{end}", "", forms="data") for end in LIMITS]
-    lines = []
+    lines = list[dict[str, Any]]()
     for compared in results:
-        for pair in compared.comparison.pairs:
-            line = compared.group.entry() | pair.to_dict()
-            for key, name in (("first_estimate", pair.first), ("second_estimate", pair.second)):
-                line[key] = compared.comparison.estimates[name]
-                if compared.estimates:
-                    line |= with_limits(key, compared.estimates[name])
-            lines.append(line)
+        lines += _pair_lines(compared)
     number = "" if rows.request.by else f", {first.n:,} rows"
     bins = f", {rule_in_words(first.bins)}" if first.bins else ""
     notes = [
@@ -191,6 +185,17 @@ def _output(rows: "DataSet", results: Sequence[_Compared]) -> Output:
     return Output(
         Table(columns, lines, notes), data, [("Each model:", _models_table(rows, results))]
     )
+
+
+def _pair_lines(compared: _Compared) -> Iterator[dict[str, Any]]:
+    """A line for each pair of models of one group, with the values of both."""
+    for pair in compared.comparison.pairs:
+        line = compared.group.entry() | pair.to_dict()
+        for key, name in (("first_estimate", pair.first), ("second_estimate", pair.second)):
+            line[key] = compared.comparison.estimates[name]
+            if compared.estimates:
+                line |= with_limits(key, compared.estimates[name])
+        yield line
 
 
 def _models_table(rows: "DataSet", results: Sequence[_Compared]) -> Table:

@@ -99,31 +99,19 @@ def measure(
     from trueness.cli._measurements import measure_all, measure_stream
     from trueness.cli._measures_table import results_output
 
-    if request.judge is None:
-        opt.check_only_demo("seed")
-    if not intervals:
-        if opt.is_typed("level") and not tables:
-            raise click.UsageError(f"--level {_BESIDE_INTERVALS}")
-        if request.cluster is not None:
-            raise click.UsageError(f"--cluster {_BESIDE_INTERVALS}")
-    if each:
-        raise click.UsageError(
-            "--each is for .tally files; `trueness tally` makes one from each file of rows."
-        )
-    if request.by and tables:
-        raise click.UsageError("--table is for all rows together; leave --by out.")
+    _check_options(request, tables=tables, intervals=intervals, each=each)
     if panel or tripod:
         return _panel(request, target, level=level, tripod=tripod)
     if request.judge is not None:
         return _judged(request, target, level=level, seed=seed)
-    several = "multilabel" in kinds
+    is_multilabel = "multilabel" in kinds
     views = tuple(kind for kind in dict.fromkeys(kinds) if kind != "multilabel")
-    if several and views:
+    if is_multilabel and views:
         raise click.UsageError(
             f"--kind multilabel does not go with --kind {views[0]}; leave one of them out."
         )
     settings = Options(opt.bin_rule(bins), level, views, tables, intervals)
-    with open_data(replace(request, multilabel=several)) as data:
+    with open_data(replace(request, multilabel=is_multilabel)) as data:
         if data.request.reads_pieces(stream, data.origin.size):
             results = [(Group(), measure_stream(data, settings, requested=stream is not None))]
         else:
@@ -138,6 +126,23 @@ def measure(
                     report(len(results), len(groups))
     _print_remarks(results)
     return target.deliver(results_output(results))
+
+
+def _check_options(request: Request, *, tables: bool, intervals: bool, each: bool) -> None:
+    """Raise for options that have no effect beside each other, or on rows."""
+    if request.judge is None:
+        opt.check_only_demo("seed")
+    if not intervals:
+        if opt.is_typed("level") and not tables:
+            raise click.UsageError(f"--level {_BESIDE_INTERVALS}")
+        if request.cluster is not None:
+            raise click.UsageError(f"--cluster {_BESIDE_INTERVALS}")
+    if each:
+        raise click.UsageError(
+            "--each is for .tally files; `trueness tally` makes one from each file of rows."
+        )
+    if request.by and tables:
+        raise click.UsageError("--table is for all rows together; leave --by out.")
 
 
 def _panel(request: Request, target: Target, *, level: float, tripod: bool) -> None:

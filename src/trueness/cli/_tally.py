@@ -74,34 +74,57 @@ def tally(request: Request, output: str | None, min_rows: int | None, **options:
     Exit code 0: written. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.sources._files import expand_paths
-    from trueness.sources._logs import uses_logs
 
-    files = request.files
-    if not files:
+    if not request.files:
         raise click.UsageError("Give a FILE to tally.")
-    sums = any(name.endswith(".tally") for name in files)
+    holds_sums = any(name.endswith(".tally") for name in request.files)
+    if holds_sums:
+        _refuse_options_of_rows()
+    elif min_rows is not None and not request.by:
+        raise click.UsageError("--min-rows is for groups: give --by as well, or leave it out.")
+    output = _checked_output(output)
+    files = expand_paths(request.files)
+    check_writable(output, *files)
+    if holds_sums:
+        _merge(files, output, min_rows)
+    else:
+        _sum_rows(replace(request, files=files), output, min_rows, options)
+
+
+def _refuse_options_of_rows() -> None:
+    """Raise for options that say how rows are summed: the files hold sums."""
     for option, typed in opt.typed_options():
-        if sums and option not in ("output", "debug", "min_rows"):
+        if option not in ("output", "debug", "min_rows"):
             raise click.UsageError(
                 f"{typed} is for rows; .tally files are sums already, and only add."
             )
-    if min_rows is not None and not sums and not request.by:
-        raise click.UsageError("--min-rows is for groups: give --by as well, or leave it out.")
+
+
+def _checked_output(output: str | None) -> str:
+    """The file to write, whose name must end in .tally."""
     if output is None or output == "-":
         raise InputError("--output", "must name the file to write, such as day.tally")
     if not output.endswith(".tally"):
         raise InputError(
             "--output", "must end in .tally, the mark of files with sums", f"got {output!r}"
         )
-    files = expand_paths(files)
-    check_writable(output, *files)
-    if sums:
-        from trueness.sources._stored_sums import add, read_sums
+    return output
 
-        with printed_warnings():
-            total = add(read_sums(files))
-        _save(total, output, min_rows, f", of {len(files)} files,")
-        return
+
+def _merge(files: Sequence[str], output: str, min_rows: int | None) -> None:
+    """Add up the sums of .tally files."""
+    from trueness.sources._stored_sums import add, read_sums
+
+    with printed_warnings():
+        total = add(read_sums(files))
+    _save(total, output, min_rows, f", of {len(files)} files,")
+
+
+def _sum_rows(request: Request, output: str, min_rows: int | None, options: dict[str, Any]) -> None:
+    """Sum the rows of all files, one after the other; questions of logs are clusters."""
+    from trueness.sources._logs import uses_logs
+    from trueness.sources._resumable import ResumableSums
+
     bins = options["bins"]
     rule = bins if bins in ("sketch", "distinct") else opt.bin_rule(bins)
     settings = {
@@ -109,7 +132,7 @@ def tally(request: Request, output: str | None, min_rows: int | None, **options:
         "kind": options["kind"],
         "buckets": int(options["buckets"]),
     }
-    if request.cluster is None and uses_logs(replace(request, files=files)):
+    if request.cluster is None and uses_logs(request):
         request = replace(request, cluster="question")
     if request.cluster is None:
         del settings["buckets"]
@@ -117,14 +140,12 @@ def tally(request: Request, output: str | None, min_rows: int | None, **options:
             raise click.UsageError(
                 "--buckets is for clusters: give --cluster as well, or leave it out."
             )
-    from trueness.sources._resumable import ResumableSums
-
     run = ResumableSums(
-        files, output, settings=settings, options=_state(rule), every=options["save_every"]
+        request.files, output, settings=settings, options=_state(rule), every=options["save_every"]
     )
     if options["resume"]:
         note(run.resume())
-    for i, name in enumerate(files):
+    for i, name in enumerate(request.files):
         if i >= run.file:
             _add_file(run, i, replace(request, files=(name,)))
     total = run.total()

@@ -381,7 +381,6 @@ def _enter(watch: "tn.Watch", unit: "Unit", options: dict[str, Any]) -> tuple[st
         else:
             rows.append(name)
     largest_cluster = options["largest_cluster"]
-    sums = None
     kind = Request.of_state(columns).stated_kind
     if rows and kind is not None:
         columns["by"] = columns["by"] or []
@@ -395,21 +394,23 @@ def _enter(watch: "tn.Watch", unit: "Unit", options: dict[str, Any]) -> tuple[st
             update(events, by=stated.by or None, largest_cluster=largest_cluster)
             return watch.notes
         largest_cluster *= events.n // events.n_input
-        sums = looks.of_events(events, stated.by, columns)
+        pieces.append(looks.of_events(events, stated.by, columns))
     elif rows:
-        for option in ("label", "prob"):
-            if columns[option] is None:
-                raise click.UsageError(
-                    f"Name the columns: --label and --prob (--{option} is missing)."
-                )
-        sums = looks.of_rows(rows, columns)
-    if sums is not None:
-        pieces.append(sums)
+        _require_columns(columns)
+        pieces.append(looks.of_rows(rows, columns))
+    pieces = [piece for piece in pieces if piece is not None]
     if not pieces:
         return ()
     with sums_of_kind(watch, kind or ""):
         update(looks.pooled(pieces), largest_cluster=largest_cluster)
     return watch.notes
+
+
+def _require_columns(columns: Mapping[str, Any]) -> None:
+    """Raise unless the columns of labels and scores are named."""
+    for option in ("label", "prob"):
+        if columns[option] is None:
+            raise click.UsageError(f"Name the columns: --label and --prob (--{option} is missing).")
 
 
 def _read_statements(request: Request) -> "DataSet":

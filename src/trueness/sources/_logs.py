@@ -134,19 +134,12 @@ def pair_logs(
             raise InputError(
                 "", f"{spelled} must have the same questions", f"{pair[0]['question']!r} differs"
             )
-    first = by_model[names[0]]
-    arrays = {}
-    for column in first[0]:
-        if not column.startswith(("label", "confidence", "option_", "input")):
-            arrays[column] = objects(answer[column] for answer in first)
-    columns: list[Model] = []
+    columns = []
     for name in names:
-        for column in ("label", "confidence"):
-            arrays[f"{column} {name}"] = np.array([answer[column] for answer in by_model[name]])
-        has_confidence = not (only_first_has_confidence and columns)
+        has_confidence = name == names[0] or not only_first_has_confidence
         scores = (f"confidence {name}",) if has_confidence else ()
         columns.append(Model(name, scores, label=f"label {name}"))
-    origin = Arrays(" and ".join(table.name for table in tables), arrays)
+    origin = Arrays(" and ".join(table.name for table in tables), _arrays_of(by_model))
     origin.note = "\n".join(_confidence_notes(by_model))
     completed = replace(
         request,
@@ -156,6 +149,22 @@ def pair_logs(
         cluster=request.cluster or "question",
     )
     return DataSet(completed, origin, tuple(columns))
+
+
+def _arrays_of(by_model: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+    """The columns of a table with a row per question.
+
+    Labels and confidences are those of each model; all other columns are those of the first.
+    """
+    first = next(iter(by_model.values()))
+    arrays = {}
+    for column in first[0]:
+        if not column.startswith(("label", "confidence", "option_", "input")):
+            arrays[column] = objects(answer[column] for answer in first)
+    for name, answers in by_model.items():
+        for column in ("label", "confidence"):
+            arrays[f"{column} {name}"] = np.array([answer[column] for answer in answers])
+    return arrays
 
 
 def _confidence_notes(by_model: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:

@@ -84,21 +84,15 @@ def check_question(
     binary = isinstance(prob, str)
     scores = (prob,) if binary else _names(prob, "prob")
     view = _checked_view(kind, scores, binary=binary)
-    if binary:
-        if sum_tolerance is not None:
-            demand = "is only for several columns of scores"
-            raise InputError("sum_tolerance", demand, "`prob` is one")
-    elif pos_label is not None:
+    if binary and sum_tolerance is not None:
+        demand = "is only for several columns of scores"
+        raise InputError("sum_tolerance", demand, "`prob` is one")
+    if not binary and pos_label is not None:
         demand = "is only for one column of scores"
         raise InputError("pos_label", demand, "`prob` names several, so use `labels=`")
     if pos_label is not None:
         check_pos_label(pos_label)
-    if cluster is None:
-        refuse_unused(buckets)
-        buckets = 0
-    else:
-        refuse_several(view)
-        check_buckets(buckets)
+    bucket_count = _checked_buckets(buckets, view, has_clusters=cluster is not None)
     return Question(
         label=_name(label, "label"),
         scores=scores,
@@ -111,8 +105,18 @@ def check_question(
         # Engines have no 16-bit floats, which are allowed more.
         tolerance=row_sum_tolerance(np.dtype(np.float64), sum_tolerance),
         cluster=None if cluster is None else _name(cluster, "cluster"),
-        buckets=int(buckets),
+        buckets=bucket_count,
     )
+
+
+def _checked_buckets(buckets: Any, view: View, *, has_clusters: bool) -> int:
+    """The number of buckets of clusters; 0 without clusters."""
+    if not has_clusters:
+        refuse_unused(buckets)
+        return 0
+    refuse_several(view)
+    check_buckets(buckets)
+    return int(buckets)
 
 
 def _checked_view(kind: Kind | None, scores: tuple[str, ...], *, binary: bool) -> View:

@@ -12,7 +12,7 @@ scales that non-centrality.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -605,15 +605,25 @@ def rows_for(
             high = middle
         else:
             low = middle
-    # The nearest four smooth the noise of the simulation.
+    fitted = _fitted_rows(seen, target)
+    if fitted is not None:
+        high = min(max(fitted, low / _FACTOR), high * _FACTOR)
+    return max(math.ceil(high), fewest)
+
+
+def _fitted_rows(seen: Sequence[tuple[float, float]], target: float) -> float | None:
+    """The rows at which a line through the tried numbers nearest to the target reaches it.
+
+    `seen` has the logarithm of each number of rows and the normal quantile of its power. Four
+    numbers smooth the noise of the simulation. None if the line does not rise.
+    """
     nearest = sorted(seen, key=lambda point: abs(point[1] - target))[:4]
     log_n, quantile = np.array(nearest).T
     slope, intercept = np.polyfit(log_n, quantile, 1) if len(nearest) > 1 else (0.0, 0.0)
     # Equal powers have no slope but that of rounding.
     if np.ptp(quantile) > 0 and slope > 0:
-        fitted = math.exp(min((target - intercept) / slope, 700.0))
-        high = min(max(fitted, low / _FACTOR), high * _FACTOR)
-    return max(math.ceil(high), fewest)
+        return math.exp(min((target - intercept) / slope, 700.0))
+    return None
 
 
 def _keeps(cells: Cells, criterion: Accepted, within: float, alpha: float) -> bool:

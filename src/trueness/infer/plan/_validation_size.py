@@ -1,9 +1,9 @@
 """Planning a validation: the rows needed to estimate, test or accept calibration."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -27,6 +27,8 @@ from trueness.infer.plan._power import (
 from trueness.infer.test._omnibus import power_function
 from trueness.results import ValidationSize
 from trueness.typing import ArrayLike
+
+Name = TypeVar("Name", bound=str)
 
 _LEAST_TARGET = 1e-9
 _MOST_TARGET = 1e9
@@ -213,27 +215,35 @@ def validation_size(
     elif by_default:
         widths.update(_WIDTHS)
     plan = _Plan(law, rate, c_statistic, level, power)
-    criteria = []
-    for name, width in widths.items():
-        if width is not None:
-            criteria.append(plan.precision(name, width))
+    criteria = [plan.precision(name, width) for name, width in _given(widths)]
     if oe_se is not None:
         target = f"standard error of log O/E {oe_se:g}"
         criteria.append(_Criterion("O/E", target, _whole((1 - rate) / rate / oe_se**2)))
-    for name, value in errors.items():
-        if value is not None:
-            criteria.append(plan.detection(name, value, seed))
+    criteria += [plan.detection(name, value, seed) for name, value in _given(errors)]
     if accept_oe is not None:
         criteria.append(plan.acceptance(accept_oe))
-    wanted = {name: margin for name, margin in margins.items() if margin is not None}
-    report = reporter(progress)
-    total = _STEPS * len(wanted)
-    for i, (criterion, margin) in enumerate(wanted.items()):
+    criteria += _equivalences(plan, _given(margins), seed, reporter(progress))
+    return plan.result(criteria, explain=by_default)
+
+
+def _given(targets: Mapping[Name, float | None]) -> list[tuple[Name, float]]:
+    """The targets that were given, by name."""
+    return [(name, value) for name, value in targets.items() if value is not None]
+
+
+def _equivalences(
+    plan: "_Plan",
+    margins: Sequence[tuple[Accepted, float]],
+    seed: int,
+    report: Callable[[int, int], object],
+) -> "Iterator[_Criterion]":
+    """The rows to accept each margin; progress is reported in steps."""
+    total = _STEPS * len(margins)
+    for i, (criterion, margin) in enumerate(margins):
         # About ten numbers of rows are tried, each of which is a step.
         steps = (report(done, total) for done in range(_STEPS * i + 1, _STEPS * (i + 1)))
-        criteria.append(plan.equivalence(criterion, margin, seed, partial(next, steps, None)))
+        yield plan.equivalence(criterion, margin, seed, partial(next, steps, None))
         report(_STEPS * (i + 1), total)
-    return plan.result(criteria, explain=by_default)
 
 
 class _Criterion(NamedTuple):
