@@ -268,7 +268,7 @@ def test_the_page_gives_the_line_that_fits_a_map_by_the_column():
 def test_the_advised_map_by_a_column_stands_in_the_table_before_and_after():
     found = tn.report(**shifted_in_one_region(), progress=False)
     model = found.to_dict()["models"][0]
-    row = model["remedies"]["after"][0]
+    row = model["remedies"]["after"][-1]
     advised = model["answers"]["action"]["numbers"]
     assert (row["name"], row["gain"]) == ("a map by region", advised["saved"]["gain"])
     assert row["ece_interval"]["estimate"] == advised["after"]

@@ -115,6 +115,18 @@ def test_the_recommended_map_is_shown_with_its_gain_and_the_lines_that_fit_it(re
     assert "trueness fit FILE --calibrator auto-calibration -o map.json." in text
 
 
+def test_a_map_after_which_the_typical_error_is_larger_says_so():
+    rng = np.random.default_rng(4)
+    p = np.r_[rng.uniform(0.5, 0.9, 60), 1e-9]
+    y = np.r_[rng.random(60) < p[:60], True].astype(int)
+    report = tn.report(y, p, progress=False)
+    found = entry(report)["remedies"]
+    best = next(one for one in found["after"] if one["name"] == found["best"])
+    rises = best["ece_interval"]["estimate"] > found["before"]["ece_interval"]["estimate"]
+    assert rises == ("the typical error would rise" in report.to_markdown())
+    assert rises
+
+
 def test_scores_that_are_true_are_left_alone(calibrated):
     report = calibrated[2]
     assert entry(report)["remedies"]["best"] is None

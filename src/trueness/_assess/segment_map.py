@@ -63,7 +63,7 @@ def with_advised_map(a: Asked, fixes: Remedies | None, wanted: Advice) -> Remedi
     by_column = quietly(map_by_column, a, column)
     if by_column is None or by_column.after[0].calibrator is not wanted.calibrator:
         return fixes
-    return replace(fixes, after=(*by_column.after, *fixes.after))
+    return replace(fixes, after=(*fixes.after, *by_column.after))
 
 
 def differ_beyond_one_map(a: Asked, column: SegmentColumn) -> bool:

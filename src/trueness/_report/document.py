@@ -23,6 +23,7 @@ from trueness._text.numbers import (
     level_percent,
     number,
     percent,
+    points,
     span,
     total,
 )
@@ -371,17 +372,34 @@ def prior_shift_sentence(model: Model) -> str:
 
 
 def remedies_sentence(model: Model) -> str:
-    """The conclusion from the comparison of calibrators; empty if there is none."""
+    """The conclusion from the comparison of calibrators; empty if there is none.
+
+    Where a map by a column is advised, it comes before the best map of all rows.
+    """
     remedies = model.remedies
     if remedies is None:
         return ""
+    of_all_rows = _maps_of_all_rows(model, remedies)
+    if model.advised is None or not shifts_segments(model.advice):
+        return of_all_rows
+    gained = _gained(model.advised, remedies)
+    return (
+        f"{capitalized(model.advised.name)} {gained}. It shifts each segment by itself, which one "
+        f"map for all rows cannot do. {of_all_rows}"
+    )
+
+
+def _maps_of_all_rows(model: Model, remedies: Remedies) -> str:
+    """The conclusion about one map for all rows."""
     if model.verdict.doubt in ("inverted", "confidence"):
         return (
             "Check first whether these are the scores that were meant: a map would only hide a "
             "mistake."
         )
     by_name: dict[str | None, Remedy] = {remedy.name: remedy for remedy in reversed(remedies.after)}
-    best = model.advised or by_name.get(remedies.best)
+    best = by_name.get(remedies.best)
+    if not shifts_segments(model.advice):
+        best = model.advised or best
     action = model.answers["action"].phrase
     code = model.verdict.code
     if best is None:
@@ -404,8 +422,6 @@ def remedies_sentence(model: Model) -> str:
         which = capitalized(name)
         is_optional = model.advice.kind == "optional"
         reason = _reason(best, remedies, "proposed" if is_optional else "recommended")
-        if shifts_segments(model.advice):
-            reason = " It shifts each segment by itself, which one map for all rows cannot do."
     else:
         if code in OFF:
             finding = action
@@ -415,17 +431,38 @@ def remedies_sentence(model: Model) -> str:
             finding = "Nothing was found that needs a map of all rows"
         which = f"{finding}. The most promising map of all rows, {name},"
     recipe = ""
-    # The sentence on the shift says how to undo it; a map by a column has its lines at the top.
-    has_lines = best is model.advised and shifts_segments(model.advice)
-    if best.calibrator is not None and best.name != PRIOR_CORRECTION and not has_lines:
+    # The sentence on the shift says how to undo it.
+    if best.calibrator is not None and best.name != PRIOR_CORRECTION:
         recipe = (
             f" In Python, {in_python(best.calibrator)}.fit(y_prob, y_true); on the command "
             f"line, trueness fit FILE {as_options(best.calibrator)} -o map.json."
         )
     return (
-        f"{which} would lower the {best.score_from(remedies.before)} and change the ECE from "
-        f"{changed(remedies.before.ece, best.ece)}, on held-out data, and {best.promise}."
+        f"{which} {_gained(best, remedies)}.{_error_raised(best, remedies)}"
         f"{reason}{_parts_sentence(best)}{recipe}"
+    )
+
+
+def _gained(remedy: Remedy, remedies: Remedies) -> str:
+    """What a map does to its score and to the ECE, and how often."""
+    return (
+        f"would lower the {remedy.score_from(remedies.before)} and change the ECE from "
+        f"{changed(remedies.before.ece, remedy.ece)}, on held-out data, and {remedy.promise}"
+    )
+
+
+def _error_raised(remedy: Remedy, remedies: Remedies) -> str:
+    """That the typical error is larger after a map; empty where it is not."""
+    before = remedies.before.ece_interval
+    after = remedy.ece_interval
+    if before is None or after is None:
+        return ""
+    old, new, low, high = points(before.estimate, after.estimate, *after.hull)
+    if float(new) <= float(old):
+        return ""
+    return (
+        f" But the typical error would rise from {old} to {new} percentage points "
+        f"({low} to {high})."
     )
 
 
