@@ -24,7 +24,8 @@ from trueness._tally.reading import read_models
 from trueness._tally.rules import BinRule
 from trueness._tally.sketch import Sketch
 from trueness._tally.sums_of_rows import Sums, own_rule
-from trueness._tally.tally import Binned, Tally, binary_of_two_classes
+from trueness._tally.tally import AnySums as OneType
+from trueness._tally.tally import Binned, Tally, binary_of_two_classes, each_class
 from trueness.errors import DroppedRowsWarning, InputError, collected_warnings, quietly
 from trueness.infer.group._segment_rows import of_groups
 from trueness.measure import ece
@@ -162,15 +163,12 @@ def read_sums(sums: AnySums | Accumulator, rule: BinRule, notes: Iterable[str] =
     )
 
 
-def _problems(sums: AnySums) -> dict[str, AnySums]:
+def _problems(sums: OneType) -> dict[str, OneType]:
     """The binary problems in the sums: one, or one per class that has rows."""
-    parts: tuple[Any, ...] = sums.parts
-    make: Any = type(sums)
-    if len(parts) == 1:
-        return {"scores": make("binary", parts, None, sums.buckets)}
-    named = zip(sums.classes or (), parts, strict=True)
+    if len(sums.parts) == 1:
+        return {"scores": type(sums)("binary", sums.parts, None, sums.buckets)}
     what = "label" if sums.kind == "multilabel" else "class"
-    return {f"{what} {label}": make("binary", (part,)) for label, part in named if part.totals.rows}
+    return {f"{what} {name}": part for name, part in each_class(sums) if part.n}
 
 
 def kept_bins(sums: AnySums | Accumulator) -> BinRule | None:

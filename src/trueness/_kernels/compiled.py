@@ -47,7 +47,7 @@ def bin_sums(
 
 
 def _add_rows(
-    name: str, columns: tuple[Array, ...], table: Array, rows: list[Range], *numbers: Any
+    name: str, columns: tuple[Array, ...], table: Array, rows: list[Range], *numbers: object
 ) -> int:
     """Let each thread add its rows to a table of its own; the table gets the sums of all."""
     if len(rows) == 1:

@@ -48,7 +48,7 @@ _struct_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_
 )
 
 # What C takes for the numbers of Python; anything else is an address.
-_TYPES: dict[type, Any] = {bool: ctypes.c_int, int: ctypes.c_int64, float: ctypes.c_double}
+_TYPES: dict[type, type] = {bool: ctypes.c_int, int: ctypes.c_int64, float: ctypes.c_double}
 
 # Returned by the loops instead of a status or a number.
 _NO_MEMORY = -1
@@ -68,7 +68,7 @@ def available() -> bool:
 
 
 @cache
-def _function(name: str, n_arrays: int, *numbers: type) -> Any:
+def _function(name: str, n_arrays: int, *numbers: type) -> Callable[..., int]:
     function = _library[name]  # type: ignore[index]  # without a library nothing is called
     function.argtypes = [ctypes.c_void_p] * n_arrays + [
         _TYPES.get(kind, ctypes.c_void_p) for kind in numbers
@@ -77,11 +77,11 @@ def _function(name: str, n_arrays: int, *numbers: type) -> Any:
     return function
 
 
-def call(name: str, arrays: tuple[NDArray[Any], ...], *numbers: Any) -> int:
+def call(name: str, arrays: tuple[NDArray[Any], ...], *numbers: object) -> int:
     """Call a function of the library with contiguous arrays of its types, then numbers."""
     held = [array.__array_struct__ for array in arrays]
     function = _function(name, len(arrays), *map(type, numbers))
-    returned: int = function(*[_struct_in(capsule, None) for capsule in held], *numbers)
+    returned = function(*[_struct_in(capsule, None) for capsule in held], *numbers)
     if returned == _NO_MEMORY:
         raise MemoryError
     if returned == _WRONG_ARRAY:
@@ -133,7 +133,7 @@ def over_rows(
     name: str,
     rows: list[tuple[int, int]],
     arrays: Callable[[int], tuple[NDArray[Any], ...]],
-    *numbers: Any,
+    *numbers: object,
 ) -> int:
     """Call a function for each range of rows in its own thread, with the arrays of that thread.
 

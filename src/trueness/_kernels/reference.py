@@ -117,7 +117,7 @@ def encode_keys(
     start: Ints,
     text: Bytes,
     code: Codes,
-    _slots: Any,
+    _slots: NDArray[np.uint64],
     known_start: Ints,
     known_text: Bytes,
     known: Ints,

@@ -148,14 +148,14 @@ def pava(weight: NDArray[Any], events: NDArray[Any]) -> Ints:
     """
     exact = weight.dtype == np.int64
 
-    def not_below(left_sum: Any, left: Any, right_sum: Any, right: Any) -> bool:
+    def not_below(left_sum: float, left: float, right_sum: float, right: float) -> bool:
         if exact:
             return bool(left_sum * right >= right_sum * left)
         return bool(left_sum / left >= right_sum / right)
 
     starts: list[int] = []
-    weights: list[Any] = []
-    sums: list[Any] = []
+    weights: list[float] = []
+    sums: list[float] = []
     for i, (w, e) in enumerate(zip(weight.tolist(), events.tolist(), strict=True)):
         starts.append(i)
         weights.append(w)

@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, TypeVar
+from typing import Any, Literal, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from trueness._keywords import suggests_keywords
 from trueness._tally import group_keys, store
 from trueness._tally.buckets import RowClusters, check_buckets, read_clusters
 from trueness._tally.events import clusters_of
-from trueness._tally.group_keys import Group, names_of, plain_group
+from trueness._tally.group_keys import Group, Name, names_of, plain_group
 from trueness._tally.multiclass import check_kind
 from trueness._tally.possible_sums import refuse
 from trueness._tally.rows_or_sums import binned_of, by_bucket, sample_and_kind, sketch_of, tally_of
@@ -28,7 +28,7 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally, list_classes
 from trueness._tally.waiting import FEW_ROWS, WaitingRows
 from trueness.errors import InputError, in_context
-from trueness.typing import ArrayLike, Ints, Json, Kind, Missing, WeightType
+from trueness.typing import ArrayLike, Ints, Json, Kind, Missing, RowOptions, WeightType
 
 Sums: TypeAlias = Tally | Binned | Sketch
 Answer = TypeVar("Answer")
@@ -167,15 +167,15 @@ class Accumulator:
             checked_json(self._options.get(name), name)
         self._settled: dict[Group, Sums] = {}
         self._waiting: WaitingRows | None = None
-        self._other_label: Any = None
+        self._other_label: Name = None
 
     @property
     def _sums(self) -> dict[Group, Sums]:
         """The sums of each group, in any order."""
         if self._waiting is not None:
-            earlier: Any = self._settled
             # All sums that wait are sketches.
-            self._sums = self._waiting.added_to(earlier)  # type: ignore[assignment]
+            earlier = cast(dict[Group, Sketch], self._settled)
+            self._sums = dict(self._waiting.added_to(earlier))
         return self._settled
 
     @_sums.setter
@@ -237,7 +237,7 @@ class Accumulator:
             raise InputError(
                 "position", demand, f"the last one is {reprlib.repr(self.position)}", remedy=remedy
             )
-        options: Any = self._options
+        options = cast(RowOptions, self._options)
         if sample_weight is not None:
             options = {**options, "sample_weight": sample_weight}
         sample, kind = sample_and_kind(
@@ -253,7 +253,7 @@ class Accumulator:
         clusters = (
             None if cluster is None else read_clusters(y_true, cluster, sample, self.buckets, kind)
         )
-        groups: list[Any] = [(None, np.arange(sample.n))]
+        groups: list[tuple[Group, Ints]] = [(None, np.arange(sample.n))]
         if group is not None:
             groups = group_keys.rows_by_group(group, sample.n, self.by)
         waiting = self._waiting_with(sample, groups, clusters)
@@ -287,7 +287,7 @@ class Accumulator:
                 added[key] = added[key] + piece if key in added else piece
         return added
 
-    def _other_label_with(self, y_true: Any, sample: Sample) -> Any:
+    def _other_label_with(self, y_true: ArrayLike, sample: Sample) -> Name:
         """The label beside `pos_label`, if this piece or an earlier one has it.
 
         `sample` has at most one.
@@ -301,13 +301,13 @@ class Accumulator:
         label = column(y_true, "y_true").values[first]
         if isinstance(label, np.generic):
             label = label.item()
-        label = checked_json(label, "y_true")
-        self._refuse_third_label(label, "this batch")
+        name: Name = checked_json(label, "y_true")
+        self._refuse_third_label(name, "this batch")
         if self._other_label is None:
-            return label
+            return name
         return self._other_label
 
-    def _refuse_third_label(self, label: Any, where: str) -> None:
+    def _refuse_third_label(self, label: Name, where: str) -> None:
         if None not in (label, self._other_label) and label != self._other_label:
             earlier = f"{self._options['pos_label']!r} (`pos_label`) and {self._other_label!r}"
             got = f"earlier batches have {earlier}, {where} has {label!r}"
@@ -325,7 +325,7 @@ class Accumulator:
             return None
         waiting = self._waiting
         if waiting is None:
-            earlier: Any = self._settled
+            earlier = cast(dict[Group, Sketch], self._settled)
             waiting = WaitingRows.beside(earlier, self.buckets)
         if waiting is None:
             return None
@@ -378,7 +378,7 @@ class Accumulator:
             self._summed(sample, kind)  # raises the same of all rows, unless it is about the group
             raise
 
-    def _summed(self, sample: Sample, kind: Kind) -> Any:
+    def _summed(self, sample: Sample, kind: Kind) -> Sums:
         """The sums of rows in the form of this accumulator: bins, a sketch or distinct scores.
 
         Rows whose weights are all 0 are checked, and sum to nothing.
@@ -468,7 +468,9 @@ class Accumulator:
             raise InputError("min_rows", "needs an Accumulator that was made with `by`")
         self._sums = group_keys.without_small(self._sums, min_rows)
 
-    def _read(self, other: Any) -> tuple[dict[Group, Sums], Any]:
+    def _read(
+        self, other: Accumulator | Sums | Mapping[Any, Sums]
+    ) -> tuple[dict[Group, Sums], Name]:
         """The sums of each group to be merged or subtracted, and the label beside `pos_label`."""
         if isinstance(other, Accumulator):
             self._refuse_other_settings(other)
@@ -492,20 +494,22 @@ class Accumulator:
                     "", "Only accumulators with the same settings can be merged or subtracted", got
                 )
 
-    def _foreign_sums(self, other: Any) -> dict[Group, Sums]:
+    def _foreign_sums(self, other: object) -> dict[Group, Sums]:
         """Sums that no accumulator made, by group; without groups, the group is None.
 
         Sums of another form, of other columns of groups, or with groups where this one has none,
         are refused.
         """
         kept = _FORMS[self._form]
-        by_group = isinstance(other, Mapping)
+        groups = other if isinstance(other, Mapping) else None
+        by_group = groups is not None
         names = names_of(self.by)
-        if by_group and len(names) > 1 and getattr(other, "names", names) != names:
-            raise InputError("other", f"must be grouped by {names}", f"got {other.names}")
+        their_names = getattr(groups, "names", names)
+        if len(names) > 1 and their_names != names:
+            raise InputError("other", f"must be grouped by {names}", f"got {their_names}")
         by_key: dict[Group, Any] = {None: other}
-        if by_group:
-            by_key = {plain_group(key, self.by): sums for key, sums in other.items()}
+        if groups is not None:
+            by_key = {plain_group(key, self.by): sums for key, sums in groups.items()}
         if by_group == (self.by is None) or not all(type(sums) is kept for sums in by_key.values()):
             if self.by is None:
                 wanted = f"a {kept.__name__}"
@@ -533,7 +537,8 @@ class Accumulator:
         ):
             got = f"`buckets` is {self.buckets} here and {their_buckets} there"
         elif isinstance(sums, Binned):
-            edges: Any = as_rule(self.bins).fixed_edges
+            edges = as_rule(self.bins).fixed_edges
+            assert edges is not None
             if not all(np.array_equal(part.edges, edges) for part in sums.parts):
                 got = f"`bins` is {self.bins!r} here, and the edges differ there"
         if got:
@@ -643,23 +648,24 @@ class Accumulator:
         return f"Accumulator({size}, {len(self._sums):,} groups by {names})"
 
 
-def _precedes(a: Any, b: Any) -> bool:
+def _precedes(a: Json, b: Json) -> bool:
     """Whether the first position precedes the second.
 
     It is a smaller number, or as ISO text a time that is not later.
     """
-    try:
-        times = isinstance(a, str) and isinstance(b, str) and a != b
-        times = times and datetime.fromisoformat(a) <= datetime.fromisoformat(b)
-    except (TypeError, ValueError):  # text of another kind; a time with a zone and one without
-        return False
-    return times or ({type(a), type(b)} <= {int, float} and a < b)
+    if isinstance(a, str) and isinstance(b, str):
+        try:
+            return a != b and datetime.fromisoformat(a) <= datetime.fromisoformat(b)
+        except (TypeError, ValueError):  # text of another kind; a time with a zone and one without
+            return False
+    are_numbers = {type(a), type(b)} <= {int, float}
+    return are_numbers and cast(float, a) < cast(float, b)
 
 
-def _json_bins(bins: Any) -> Any:
+def _json_bins(bins: BinsLike | None) -> str | int | list[float]:
     """The sums to keep, as JSON has them."""
     if bins is None or isinstance(bins, str):
-        if bins not in ("sketch", "distinct"):
+        if bins is None or bins not in ("sketch", "distinct"):
             raise InputError(
                 "bins", "must be 'sketch', 'distinct' or bins with fixed edges", f"got {bins!r}"
             )
@@ -670,7 +676,8 @@ def _json_bins(bins: Any) -> Any:
         raise InputError("bins", demand, f"{rule!r} has none", remedy="Use 'sketch' instead.")
     if isinstance(rule, EqualWidth):
         return rule.n
-    return rule.fixed_edges.tolist()
+    edges: list[float] = rule.fixed_edges.tolist()
+    return edges
 
 
 def _rows_of_group(sample: Sample, key: Group, positions: Ints) -> Sample:

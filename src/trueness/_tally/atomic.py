@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from trueness.errors import InputError, MissingLibraryError
 
@@ -86,7 +86,7 @@ def place_exists(path: str | Path) -> bool:
         return False
 
 
-def _opened(url: str, mode: str) -> Any:
+def _opened(url: str, mode: str) -> BinaryIO:
     """The file at a URL, opened by fsspec in this mode.
 
     A missing file raises FileNotFoundError. A URL whose scheme is unknown, or needs a library that
@@ -97,7 +97,8 @@ def _opened(url: str, mode: str) -> Any:
     except ImportError:
         raise MissingLibraryError(f"{url!r} needs fsspec: `pip install fsspec`.") from None
     try:
-        return fsspec.open(url, mode).open()
+        opened: BinaryIO = fsspec.open(url, mode).open()
+        return opened
     except FileNotFoundError:
         raise
     except (ImportError, ValueError) as reason:  # a scheme that is not known, or its library

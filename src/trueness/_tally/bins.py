@@ -243,7 +243,7 @@ def fits(weight: NDArray[Any]) -> bool:
     return weight.size == 0 or bool(weight.max() <= MOST_EXACT)
 
 
-def sums_from(start: Ints, values: NDArray[Any]) -> Any:
+def sums_from(start: Ints, values: NDArray[Any]) -> NDArray[Any]:
     """Sums of values, or of rows of values, from start[b] up to start[b + 1]; empty bins are 0."""
     out = np.zeros((start.size - 1, *values.shape[1:]), dtype=values.dtype)
     filled = start[1:] > start[:-1]

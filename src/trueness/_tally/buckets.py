@@ -10,7 +10,7 @@ place in every interval and test.
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from trueness._input.sample import Sample
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import cluster_column, distinct_clusters
 from trueness.errors import InputError
-from trueness.typing import Floats, Ints
+from trueness.typing import ArrayLike, Floats, Ints
 
 CHOICES = (32, 64, 128, 256)  # below 32 no level would be kept, above 256 one byte does not suffice
 
@@ -28,13 +28,14 @@ MISSING = -1  # the bucket of a cluster without a name
 Part = TypeVar("Part", bound=Any)
 
 
-def _sum_of_parts(part: Any, other: Any) -> Any:
+def _sum_of_parts(part: Part, other: Part) -> Part:
     """The sum; a part without rows is not added."""
     if not part.totals.rows:
         return other
     if not other.totals.rows:
         return part
-    return part + other
+    total: Part = part + other
+    return total
 
 
 class Buckets(NamedTuple, Generic[Part]):
@@ -80,7 +81,7 @@ def fullest(parts: Sequence[Any]) -> int:
     return int(max(math.ceil(part.totals.weight) for part in parts))
 
 
-def check_buckets(buckets: Any) -> int:
+def check_buckets(buckets: object) -> int:
     """The number of buckets, if it is one of those allowed."""
     if (
         isinstance(buckets, bool)
@@ -93,13 +94,13 @@ def check_buckets(buckets: Any) -> int:
     return int(buckets)
 
 
-def refuse_unused(buckets: Any) -> None:
+def refuse_unused(buckets: object) -> None:
     """Raise for a number of buckets that was chosen without clusters."""
     if check_buckets(buckets) != 64:
         raise InputError("buckets", "needs `cluster`", f"got {buckets!r} without clusters")
 
 
-def bucket_of(name: Any, buckets: int) -> int:
+def bucket_of(name: str | int, buckets: int) -> int:
     """The bucket of one cluster."""
     text = name if isinstance(name, str) else str(int(name))
     return (
@@ -116,13 +117,20 @@ def buckets_of(start: Ints, text: NDArray[np.uint8], buckets: int) -> Ints:
     return np.fromiter(first, np.int64, start.size - 1) % buckets
 
 
-def _md5() -> Any:
+def _md5() -> "Callable[..., Hash]":
     try:
         # Twice as fast on short names as hashlib's.
         from _md5 import md5  # type: ignore[import-not-found]
     except ImportError:
         from hashlib import md5
-    return md5
+    hasher: Callable[..., Hash] = md5
+    return hasher
+
+
+class Hash(Protocol):
+    """What hashlib makes."""
+
+    def digest(self) -> bytes: ...
 
 
 class Hashed:
@@ -143,7 +151,7 @@ class Hashed:
                 self._learn(name)
         return np.fromiter((codes[name] for name in names), np.int64, len(names))
 
-    def _learn(self, name: Any) -> None:
+    def _learn(self, name: str | int | None) -> None:
         """Remember the bucket of a name that was not met before.
 
         None is a missing name; names other than text and whole numbers are refused.
@@ -190,7 +198,7 @@ class RowClusters(NamedTuple):
 
 
 def read_clusters(
-    y_true: Any, cluster: Any, sample: Sample, buckets: Any, kind: str
+    y_true: ArrayLike, cluster: ArrayLike, sample: Sample, buckets: object, kind: str
 ) -> RowClusters:
     """The clusters of the rows of a sample; `kind` is the view of a matrix."""
     number = check_buckets(buckets)
@@ -210,7 +218,7 @@ def refuse_several(kind: str) -> None:
         )
 
 
-def starts_in(buckets: Buckets[Any], total: Any, start: Ints, name: str) -> list[Ints]:
+def starts_in(buckets: Buckets[Part], total: Part, start: Ints, name: str) -> list[Ints]:
     """Where the bins that start at `start` in the total start in each bucket.
 
     Cells ascend by the column `name`.

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from trueness._input.sample import Sample
+from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.multiclass import (
     TOP_OF_TWO_COLUMNS,
@@ -57,7 +58,7 @@ class Matrix(Rows):
         """The sums of every class against the rest."""
         if self._is_large:
             # A sequence that is summed when it is read, for a tuple.
-            parts: Any = ClassParts(self.rows, cells_of_rows)
+            parts = cast(tuple[Cells, ...], ClassParts(self.rows, cells_of_rows))
             return Tally("classwise", parts, self.rows.classes)
         return tally_of(self.rows, "classwise", piece=True)
 

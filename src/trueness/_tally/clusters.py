@@ -15,7 +15,7 @@ from trueness._numerics.clustered import effective_number
 from trueness._tally.cells import Cells
 from trueness._tally.row_sums import cells_of_rows
 from trueness.errors import FewClustersWarning, InputError, warn
-from trueness.typing import Floats, Ints
+from trueness.typing import ArrayLike, Floats, Ints
 
 # With fewer clusters of equal size, tests at 0.1 rejected 0.2 of calibrated data sets in
 # simulations.
@@ -127,26 +127,30 @@ def order_by_content(P: NDArray[Any], w: Floats | None = None) -> tuple[Ints, In
     Digits after the twelfth only break ties: the same scores may have been computed in two ways.
     Rows or columns of equal content keep their order.
     """
-    heavy: Any = 0
+    heavy = np.zeros(len(P), dtype=np.uint64)
     if w is not None:
         rank = np.unique(w, return_inverse=True)[1].reshape(-1)
         heavy = mix_bits(rank.astype(np.uint64))
     step = max(1, (1 << 18) // P.shape[1])
     blocks = [slice(i, i + step) for i in range(0, len(P), step)]
 
-    def keys(bits_left_out: int) -> tuple[NDArray[np.uint64], Any]:
+    def keys(bits_left_out: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         half = np.uint64((1 << bits_left_out) >> 1)
         shift = np.uint64(bits_left_out)
 
-        def mixed(block: slice, by: Any) -> NDArray[np.uint64]:
+        def mixed(block: slice, by: NDArray[np.uint64]) -> NDArray[np.uint64]:
             bits = (np.asarray(P[block], dtype=np.float64) + 0.0).view(np.uint64)
             return mix_bits(((bits + half) >> shift) + by)
 
-        row = np.concatenate([mixed(block, 0).sum(axis=1) for block in blocks]) + heavy
-        column = sum(mixed(block, row[block, np.newaxis]).sum(axis=0) for block in blocks)
-        return np.concatenate(
-            [mixed(block, column).sum(axis=1) for block in blocks]
-        ) + heavy, column
+        def row_keys(by: NDArray[np.uint64]) -> NDArray[np.uint64]:
+            sums = [mixed(block, by).sum(axis=1) for block in blocks]
+            return np.concatenate([*sums], dtype=np.uint64) + heavy
+
+        row = row_keys(np.zeros(1, dtype=np.uint64))
+        column = np.zeros(P.shape[1], dtype=np.uint64)
+        for block in blocks:
+            column += mixed(block, row[block, np.newaxis]).sum(axis=0)
+        return row_keys(column), column
 
     rows, columns = (np.lexsort(pair) for pair in zip(keys(0), keys(12), strict=True))
     return rows, columns
@@ -182,7 +186,7 @@ def codes_by_content(top: Sample, cluster: Ints) -> Ints:
     return rank_by_sum(cluster, mix_bits(bits))[cluster]
 
 
-def cluster_column(y_true: Any, cluster: Any, n: int, pixels: int = 0) -> Column:
+def cluster_column(y_true: ArrayLike, cluster: ArrayLike, n: int, pixels: int = 0) -> Column:
     """The cluster name of each of `n` rows, and which are missing.
 
     If images have `pixels`, one name per image is the name of each of its pixels.
@@ -208,7 +212,7 @@ def cluster_codes(names: Column, position: Ints, least: int = 2) -> Ints:
     return codes
 
 
-def codes_of(cluster: Any, n: int) -> Ints | None:
+def codes_of(cluster: ArrayLike | None, n: int) -> Ints | None:
     """The clusters of the rows, as numbers; None without."""
     if cluster is None:
         return None

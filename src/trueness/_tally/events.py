@@ -133,14 +133,16 @@ class Events:
             raise InputError("weight_type", demand, f"got {weight_type!r}")
 
 
-def clusters_of(y_true: Any, cluster: Any) -> Any:
+def clusters_of(y_true: ArrayLike, cluster: ArrayLike | None) -> ArrayLike | None:
     """The clusters that were passed, or those that Events hold."""
     if isinstance(y_true, Events):
         return y_true.in_clusters(cluster)
     return cluster
 
 
-def events_of_models(y_true: Any, models: Any) -> tuple[Any, dict[str, Any]] | None:
+def events_of_models(
+    y_true: ArrayLike, models: ArrayLike | None
+) -> tuple[Any, dict[str, Any]] | None:
     """Events, or a dict of them by model, as labels and models; None for anything else."""
     if isinstance(y_true, Events):
         if models is not None and not isinstance(models, Mapping):

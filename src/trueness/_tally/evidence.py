@@ -31,7 +31,7 @@ from trueness._tally.rules import BinRule, BinsLike, BySize, EqualMass, EqualWid
 from trueness._tally.sketch import Sketch
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.typing import ArrayLike, Floats, Ints, WeightType
+from trueness.typing import ArrayLike, Columns, Floats, Ints, WeightType
 
 AnySums: TypeAlias = Tally | Binned | Sketch
 Answer = TypeVar("Answer")
@@ -59,7 +59,7 @@ class Evidence(ABC):
     """Whether weights count rows; 'auto': whole numbers do, others express importance."""
     two_columns: bool = False
     """Whether two columns, or two classes, became the binary problem of the second."""
-    event: Any = None
+    event: Hashable | None = None
     """The class of the second of two columns."""
     rounded_to: float | None = None
     """The unit to which scores were rounded, if known: 0 and 1 may be others."""
@@ -203,7 +203,7 @@ class Evidence(ABC):
 
     def columns(
         self,
-        by: Any,
+        by: Columns,
         y_true: ArrayLike,
         crossed: int = 1,
         *,

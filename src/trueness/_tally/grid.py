@@ -7,6 +7,7 @@ from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trueness import _kernels
 from trueness._input.sample import Sample
@@ -72,8 +73,9 @@ class GridCells:
     @property
     def by_label(self) -> Numbers:
         """Σw of each label, of shape (m, 2)."""
-        sums: Any = self.floats if self.table is None else self.table
-        return np.asarray(sums[:, :, 0])
+        sums = self.floats if self.table is None else self.table
+        assert sums is not None
+        return sums[:, :, 0]
 
     @property
     def scores_by_label(self) -> Floats:
@@ -161,7 +163,7 @@ class GridCells:
         here = np.searchsorted(cell, self.cell)
         there = np.searchsorted(cell, other.cell)
 
-        def added(a: Any, b: Any) -> Any:
+        def added(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
             out = np.zeros((cell.size, *a.shape[1:]), dtype=a.dtype)
             out[here] = a
             out[there] += b
@@ -174,8 +176,9 @@ class GridCells:
             ends[place, 1] = np.maximum(ends[place, 1], part.ends[:, 1])
         weighted = self.squares is not None or other.squares is not None
         squares = added(self._weight_squares, other._weight_squares) if weighted else None
-        if self.table is None or other.table is None:
+        if self.floats is not None and other.floats is not None:
             return GridCells(cell, count, ends, None, added(self.floats, other.floats), squares)
+        assert self.table is not None and other.table is not None
         table = added(self.table, other.table)
         refuse_full_cells(table[:, :, 0])
         return GridCells(cell, count, ends, table, None, squares).settled()
@@ -193,7 +196,7 @@ class GridCells:
         cell = every[order]
         first = np.flatnonzero(np.diff(cell, prepend=-1))
 
-        def sums(name: str) -> Any:
+        def sums(name: str) -> NDArray[Any]:
             values = np.concatenate([getattr(part, name) for part in parts])
             return np.add.reduceat(values[order], first, axis=0)
 

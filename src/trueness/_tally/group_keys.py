@@ -11,7 +11,7 @@ from trueness._input.arguments import checked_whole
 from trueness._input.columns import column, is_missing, refuse_bad
 from trueness._input.segment_columns import MISSING, joined
 from trueness.errors import DroppedRowsWarning, InputError, in_context, warn
-from trueness.typing import Ints
+from trueness.typing import ArrayLike, Ints
 
 Name: TypeAlias = str | int | float | bool | None
 # Of several columns, the tuple of names; None stands for all rows.
@@ -20,7 +20,7 @@ By: TypeAlias = str | tuple[str, ...] | None
 Key = TypeVar("Key")
 
 
-def checked_by(by: Any) -> By:
+def checked_by(by: object) -> By:
     """The column of groups, the columns as a tuple, or None."""
     if by is None or isinstance(by, str):
         return by
@@ -35,14 +35,14 @@ def checked_by(by: Any) -> By:
     return names
 
 
-def names_of(key: Any) -> tuple[Any, ...]:
+def names_of(key: object) -> tuple[Any, ...]:
     """The names of a group, or of columns; there is one unless it is a tuple."""
     if isinstance(key, tuple):
         return key
     return (key,)
 
 
-def group_text(key: Any) -> str:
+def group_text(key: object) -> str:
     """The group as text.
 
     Names of several columns are joined, as in crossings, and quoted where that is ambiguous.
@@ -62,7 +62,7 @@ def group_order(key: Group) -> tuple[tuple[str, Any], ...]:
     return tuple((type(name).__name__, 0 if name is None else name) for name in names_of(key))
 
 
-def without_small(groups: Mapping[Key, Any], min_rows: Any) -> dict[Key, Any]:
+def without_small(groups: Mapping[Key, Any], min_rows: object) -> dict[Key, Any]:
     """The groups of at least `min_rows` rows.
 
     `groups` has the sums of each group by its key. A warning says how many groups and rows are left
@@ -77,7 +77,7 @@ def without_small(groups: Mapping[Key, Any], min_rows: Any) -> dict[Key, Any]:
     return {key: sums for key, sums in groups.items() if sums.n >= fewest}
 
 
-def plain_group(key: Any, by: By = None) -> Group:
+def plain_group(key: object, by: By = None) -> Group:
     """The key of a group as it is read back from a file: text, a truth value, or a finite number.
 
     `key` is the name of a group, such as a NumPy scalar. If `by` is a tuple of columns, `key` must
@@ -110,7 +110,7 @@ def plain_group(key: Any, by: By = None) -> Group:
     raise InputError("group", demand, f"got {shown} ({type(key).__name__})", remedy=hint)
 
 
-def rows_by_group(group: Any, n: int, by: By = None) -> list[tuple[Group, Ints]]:
+def rows_by_group(group: ArrayLike, n: int, by: By = None) -> list[tuple[Group, Ints]]:
     """The key and the rows of each group that has rows.
 
     `group` has the name of the group of each of the `n` rows, or is one name for all of them. If
@@ -131,7 +131,7 @@ def rows_by_group(group: Any, n: int, by: By = None) -> list[tuple[Group, Ints]]
     ]
 
 
-def _crossed(group: Any, n: int, by: tuple[str, ...]) -> tuple[list[Group], Ints]:
+def _crossed(group: ArrayLike, n: int, by: tuple[str, ...]) -> tuple[list[Group], Ints]:
     """The combinations of values of several columns, and the number of the combination of each row.
 
     `group` is a dict or frame, `by` names its columns, and `n` is the number of rows. Only
@@ -159,7 +159,7 @@ def _crossed(group: Any, n: int, by: tuple[str, ...]) -> tuple[list[Group], Ints
     return [tuple(names[code_of_row[i]] for names, code_of_row in read) for i in first], code
 
 
-def _numbered(group: Any, n: int) -> tuple[list[Group], Ints]:
+def _numbered(group: ArrayLike, n: int) -> tuple[list[Group], Ints]:
     """The different names of one column, in order of appearance, and the number of each row's name.
 
     `group` is the column, of `n` entries, or one name for all rows. Refused are missing names,

@@ -50,7 +50,7 @@ class SharedRows:
 
 
 def read_shared_rows(
-    y_true: Any,
+    y_true: ArrayLike,
     models: Mapping[str, Any],
     rows: RowOptions,
     kind: Kind,
@@ -182,7 +182,7 @@ def model_context(model: str) -> AbstractContextManager[None]:
     return in_context(f"Model {model!r}" if model else "")
 
 
-def _labels_by_model(y_true: Any, models: Mapping[str, Any], argument: str) -> dict[str, Any]:
+def _labels_by_model(y_true: ArrayLike, models: Mapping[str, Any], argument: str) -> dict[str, Any]:
     """The labels of each model, all of the same length."""
     if not isinstance(y_true, Mapping):
         return dict.fromkeys(models, y_true)

@@ -6,7 +6,7 @@ computed a few at a time when it is needed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,11 @@ class ClassParts(Sequence[Part]):
     def __len__(self) -> int:
         return int(self.sample.p.shape[1])
 
-    def __getitem__(self, at: Any) -> Any:
+    @overload
+    def __getitem__(self, at: int) -> Part: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Part, ...]: ...
+    def __getitem__(self, at: int | slice) -> Part | tuple[Part, ...]:
         """What is made of class `at` against the rest; of a slice, a tuple.
 
         The last one is kept, since several questions in a row ask for the same class.

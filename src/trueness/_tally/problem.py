@@ -20,7 +20,7 @@ from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule, BinsLike, BySize
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
-from trueness.typing import ArrayLike, Ints
+from trueness.typing import ArrayLike, Columns, Ints
 
 _MOST_ROWS = 1 << 28
 SameRows = TypeVar("SameRows", bound="Rows")
@@ -116,7 +116,7 @@ class Rows(Evidence):
 
     def columns(
         self,
-        by: Any,
+        by: Columns,
         y_true: ArrayLike,
         crossed: int = 1,
         *,
@@ -272,7 +272,7 @@ class Rows(Evidence):
         if self.cluster is not None:
             warn_few_clusters(self.cluster, None if self.whole else self.rows.w)
 
-    def as_type(self, kind: type[SameRows], **changes: Any) -> SameRows:
+    def as_type(self, kind: type[SameRows], **changes: object) -> SameRows:
         """The same rows as another type, with some fields changed."""
         same = {known.name: getattr(self, known.name) for known in fields(Rows)}
         return kind(**(same | {"given": None, "said": replace(self.said)} | changes))

@@ -5,7 +5,7 @@ only, and the notes say so. Every value is checked here.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from trueness._input.sample import Sample
 from trueness._tally import rows_or_sums
@@ -26,12 +26,12 @@ from trueness._tally.sketch import Sketch
 from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError, TruenessWarning, warn
-from trueness.typing import ArrayLike, Kind, RowOptions
+from trueness.typing import ArrayLike, Ints, Kind, RowOptions, WeightType
 
 
 def read_rows(
-    y_true: Any,
-    y_prob: Any,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
     rows: RowOptions,
     *,
     kind: Kind = "classwise",
@@ -55,10 +55,10 @@ def read_rows(
 
 def _read_sums_alone(
     sums: Tally | Binned | Sketch,
-    y_prob: Any,
+    y_prob: ArrayLike,
     rows: RowOptions,
     two_columns: TwoColumns,
-    cluster: Any,
+    cluster: ArrayLike | None,
 ) -> Sums:
     """Sums in place of labels and scores; arguments that describe rows are refused."""
     if cluster is not None and cluster is not INDEPENDENT:
@@ -74,7 +74,7 @@ def _read_sums_alone(
 
 
 def read_models(
-    y_true: Any,
+    y_true: ArrayLike,
     models: Mapping[str, Any],
     rows: RowOptions,
     *,
@@ -130,7 +130,19 @@ def read_models(
     return by_name
 
 
-def _of_type(sample: Sample, kind: Kind, **about: Any) -> Rows:
+class About(TypedDict):
+    """What is known of rows beside their values."""
+
+    cluster: Ints | None
+    kept: Ints | None
+    dropped: int
+    weight_type: WeightType
+    asked: bool
+    events: Events | None
+    notes: tuple[str, ...]
+
+
+def _of_type(sample: Sample, kind: Kind, **about: Unpack[About]) -> Rows:
     """The rows as one problem, or as several classes."""
     if sample.p.ndim == 1:
         return Problem(rows=sample, **about)
@@ -151,7 +163,7 @@ def _check_values(sample: Sample) -> None:
         parts_of(sample, "multilabel", events_of_rows)
 
 
-def _clusters_beside(events: Events, cluster: Any) -> Any:
+def _clusters_beside(events: Events, cluster: ArrayLike | None) -> ArrayLike | None:
     """The clusters of events; functions that take rows as independent refuse dependent ones."""
     if cluster is not INDEPENDENT:
         return clusters_of(events, cluster)

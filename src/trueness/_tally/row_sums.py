@@ -67,7 +67,8 @@ def add_to_tables(sample: Sample, group: NDArray[np.uint32], rule: BinRule, tabl
 
 def _weighted(sample: Sample, edges: Floats, uniform: bool) -> Bins:
     """The sums of weighted rows in the bins between `edges`; an error if no weight is above 0."""
-    w: Any = sample.w
+    w = sample.w
+    assert w is not None
     sums = np.zeros((edges.size - 1, 7, 2))
     add = _kernels.weighted_bin_sums
     sum_rows(sample, lambda p, y, rows: add(p, y, w[rows], edges, sums, uniform=uniform), edges)

@@ -46,7 +46,7 @@ from trueness.errors import (
 )
 from trueness.typing import ArrayLike, Kind, Missing, RowOptions, WeightType
 
-Sums = TypeVar("Sums", Tally, Binned, Sketch)
+Sums = TypeVar("Sums", bound=Parts[Any])
 Part = TypeVar("Part")
 
 _PIXELS = 1 << 14  # of images that are summed together, so that nothing is kept of each pixel
@@ -146,7 +146,7 @@ def as_binned(
     return binned_sums
 
 
-def are_sums(value: Any) -> TypeGuard[Tally | Binned | Sketch]:
+def are_sums(value: object) -> TypeGuard[Tally | Binned | Sketch]:
     """Whether sums of rows were passed in place of labels and scores."""
     return isinstance(value, _SUMS)
 

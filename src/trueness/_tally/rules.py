@@ -62,7 +62,7 @@ class BinRule(ABC):
     def __init_subclass__(cls) -> None:
         suggests_keywords(cls)
 
-    def _keep(self, **options: Any) -> None:
+    def _keep(self, **options: object) -> None:
         self.__dict__.update(options)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -161,7 +161,8 @@ class _Fixed(BinRule):
     """A rule whose edges are known before the data."""
 
     def group(self, cells: Cells) -> Groups:
-        edges: Any = self.fixed_edges
+        edges = self.fixed_edges
+        assert edges is not None
         outside = cells.score[[0, -1]] if cells.size else edges[:0]
         outside = outside[(outside < edges[0]) | (outside > edges[-1])]
         if outside.size:
@@ -586,7 +587,7 @@ def _fused(cells: Cells, start: Ints) -> Ints:
     return np.asarray(start[np.concatenate([[True], change])])
 
 
-def _groups_from(cells: Cells, first: Any) -> Groups:
+def _groups_from(cells: Cells, first: Ints) -> Groups:
     """Bins that begin at the cells `first`.
 
     Edges midway between neighbouring scores, 0 and 1 at the ends.

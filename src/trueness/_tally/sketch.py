@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trueness._tally.grid import GridCells
-from trueness._tally.tally import Parts, Tally
+from trueness._tally.tally import Parts, Tally, tally_of_sums
 
 
 class Sketch(Parts[GridCells]):
@@ -34,4 +34,4 @@ class Sketch(Parts[GridCells]):
 
     def as_tally(self) -> Tally:
         """The tally of rows at the mean score of their cell, without buckets of clusters."""
-        return Tally(self.kind, tuple(part.at_means() for part in self.parts), self.classes)
+        return tally_of_sums(self)

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from trueness._tally.atomic import as_path, replace_file
 from trueness._tally.bins import Bins
 from trueness._tally.buckets import CHOICES, Buckets
+from trueness._tally.buckets import Part as PartOf
 from trueness._tally.cells import MOST_ROWS, Cells
 from trueness._tally.grid import GridCells
 from trueness._tally.multiclass import View
@@ -98,14 +99,26 @@ def save(path: str | Path, data: bytes) -> None:
     replace_file(as_path(path), lambda file: file.write(data))
 
 
-def load(path: str | Path, read: Callable[[bytes], Any]) -> Any:
+Read = TypeVar("Read")
+
+
+def load(path: str | Path, read: Callable[[bytes], Read]) -> Read:
     """Apply `read` to the bytes of a file; errors name the file."""
     data = as_path(path).read_bytes()
     with in_context(repr(str(path))):
         return read(data)
 
 
-def describe(sums: Any) -> Fields:
+class SumsInParts(Protocol):
+    """A tally, a sketch or bins."""
+
+    kind: View
+    parts: tuple[Any, ...]
+    classes: tuple[Any, ...] | None
+    buckets: Buckets[Any] | None
+
+
+def describe(sums: SumsInParts) -> Fields:
     """The sums as a dict of flags and arrays, part by part.
 
     The parts of buckets in place of their sum.
@@ -160,7 +173,7 @@ def to_dict(what: str, described: Fields) -> Fields:
     return {"schema": FORMAT, "what": f"trueness.{what}", **_with_parts(described, lists)}
 
 
-def from_dict(what: str, data: Any) -> _Read:
+def from_dict(what: str, data: object) -> _Read:
     """Read and check what :func:`to_dict` returned."""
     if not isinstance(data, dict) or data.get("what") != f"trueness.{what}":
         refuse(f"this is not a trueness {what}")
@@ -229,7 +242,7 @@ def unpack(data: bytes, what: str) -> Fields:
         return _with_columns(header, body[_LENGTH.size + length :])
 
 
-def _read_body(data: Any) -> memoryview:
+def _read_body(data: object) -> memoryview:
     """The body, if name, number, length and checksum are right."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise InputError("data", "must be bytes", f"got {type(data).__name__}")
@@ -404,7 +417,7 @@ def _cut_events(part: Part) -> None:
         np.minimum(part.events, part.weight, out=part.events)
 
 
-def subtract(part: Any, other: Any) -> Any:
+def subtract(part: PartOf, other: PartOf) -> PartOf:
     """The sums without rows that they hold.
 
     Cells of a sketch keep the range of all scores that they had.
@@ -423,7 +436,7 @@ def subtract(part: Any, other: Any) -> Any:
         raise InputError("", "Only sums without rounding can be subtracted", got, remedy=remedy)
     for name in less.keys() - {"score", "edges", "cell"}:
         less[name] = np.full_like(less[name], (np.inf, -np.inf)) if name == "ends" else -less[name]
-    left = part + type(part)(
+    left: PartOf = part + type(part)(
         **less, **({"moments": other.moments} if isinstance(other, Bins) else {})
     )
     got = "what is left are sums that no rows have"
@@ -437,7 +450,7 @@ def subtract(part: Any, other: Any) -> Any:
             got = f"{where} would have {left.count[i]:,} rows"
             refuse(got)
         if not isinstance(left, Bins):
-            left = _filled(left)
+            left = cast(PartOf, _filled(left))
         check_sums(left)
     except InputError:
         raise InputError("", "Only rows that the sums hold can be subtracted", got) from None

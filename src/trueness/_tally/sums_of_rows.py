@@ -20,6 +20,7 @@ from trueness._tally.tally import (
     Tally,
     binary_of_two_classes,
     checked_rule,
+    each_class,
     need_moments,
     tally_of_sums,
 )
@@ -41,7 +42,7 @@ class Sums(Evidence):
 
     @classmethod
     def read(
-        cls, sums: Any, *, two_columns: TwoColumns = "binary", weight_type: WeightType = "auto"
+        cls, sums: AnySums, *, two_columns: TwoColumns = "binary", weight_type: WeightType = "auto"
     ) -> "Sums":
         """Take sums as they are.
 
@@ -133,20 +134,14 @@ class Sums(Evidence):
         """Each label as a binary problem; classes need their rows."""
         if self.view != "multilabel":
             self.need_rows("This needs whole rows of scores")
-        sums: Any = self.given
-        for name, part in zip(sums.classes, sums.parts, strict=True):
-            yield name, replace(self, given=type(sums)("binary", (part,)))
+        for name, sums in each_class(self.given):
+            yield name, replace(self, given=sums)
 
     def problems(self) -> dict[Any, Evidence] | None:
         """Each class or label that has rows; None for one problem."""
-        sums: Any = self.given
-        if len(sums.parts) == 1:
+        if len(self.given.parts) == 1:
             return None
-        return {
-            name: Sums.read(type(sums)("binary", (part,)))
-            for name, part in zip(sums.classes or (), sums.parts, strict=True)
-            if part.totals.rows
-        }
+        return {name: Sums.read(sums) for name, sums in each_class(self.given) if sums.n}
 
     def seen_as(self, view: View, two_columns: TwoColumns = "binary") -> Evidence:  # noqa: ARG002
         """These sums; of two classes the second, unless they are to be kept."""
@@ -203,9 +198,10 @@ class Sums(Evidence):
     def clustered(self) -> ClusteredRows:
         """A row for each distinct score, label and bucket of clusters."""
         self.require_one("a matrix with `cluster`")
-        if self.given.buckets is None:
+        buckets = self.given.buckets
+        if buckets is None:
             self.need_rows("This needs the rows")
-        buckets: Any = self.given.buckets
+        assert buckets is not None
         self.warn_one_class()
         top, bucket = buckets.cells()
         # Some buckets may have no rows.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial, reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 import numpy as np
 
@@ -181,10 +182,8 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         return type(self)(self.kind, tuple(map(add, self.parts, other.parts)), self.classes)
 
     def _with_buckets(self, buckets: Buckets[Part]) -> Self:
-        parts: Any = buckets.parts
-        total: Any = (
-            GridCells.pooled(parts) if isinstance(parts[0], GridCells) else reduce(add, parts)
-        )
+        pool = GridCells.pooled if isinstance(buckets.parts[0], GridCells) else partial(reduce, add)
+        total = cast(Part, pool(buckets.parts))
         return type(self)(self.kind, (total,), self.classes, buckets)
 
     __radd__ = __add__
@@ -256,7 +255,7 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         )
 
 
-def _store() -> Any:
+def _store() -> ModuleType:
     """The stored form, imported on use.
 
     It needs JSON, zlib and files, which most calls do not.
@@ -359,7 +358,13 @@ def list_classes(classes: tuple[Any, ...] | None) -> str:
     return f"{len(classes)} classes ({shown})"
 
 
-def tally_of_sums(sums: Any, what: str = "This measure") -> Tally:
+def each_class(sums: AnySums) -> Iterator[tuple[Any, AnySums]]:
+    """The name of each class, or label, and its sums as a problem of their own."""
+    for name, part in zip(sums.classes or (), sums.parts, strict=True):
+        yield name, type(sums)("binary", (part,))
+
+
+def tally_of_sums(sums: Parts[Any], what: str = "This measure") -> Tally:
     """The sums per distinct score.
 
     The rows of a sketch are at mean scores, and bins are refused.
@@ -369,8 +374,9 @@ def tally_of_sums(sums: Any, what: str = "This measure") -> Tally:
         raise InputError(
             "", f"{what} needs every distinct score", "bins do not keep them", remedy=remedy
         )
-    tally: Tally = sums if isinstance(sums, Tally) else sums.as_tally()
-    return tally
+    if isinstance(sums, Tally):
+        return sums
+    return Tally(sums.kind, tuple(part.at_means() for part in sums.parts), sums.classes)
 
 
 def class_of_lines(sums: Tally | Binned, sizes: Iterable[int]) -> tuple[Any, ...] | None:
