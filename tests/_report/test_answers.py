@@ -31,7 +31,7 @@ def test_the_answers_are_words_for_numbers_of_the_report(off):
     worst = int(np.argmax(np.where(bins["outside"], damage, -1)))
     assert where["share"] == pytest.approx(damage[worst] / damage.sum())
     assert (
-        f"{100 * where['share']:.0f} % of the average error comes from there. "
+        f"({100 * where['share']:.0f} % of the average error): predicted "
         in found["where"]["detail"]
     )
     assert found["where"]["sections"] == ["segments", "bins"]

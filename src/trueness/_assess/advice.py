@@ -13,11 +13,7 @@ from trueness._assess.asked import (
     VERDICT,
     Asked,
 )
-from trueness._assess.segment_map import (
-    differ_beyond_one_map,
-    map_by_column,
-    maps_of_segment,
-)
+from trueness._assess.segment_map import map_by_column, maps_of_segment
 from trueness._assess.statement import advice_on_statement
 from trueness._assess.where import (
     LONGEST,
@@ -91,10 +87,12 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
         clear = best.is_clear(fixes.before)
     if verdict.code == "too-few-rows":
         return _to_collect(a, best if clear else None)
-    helps_all_rows = verdict.rejected and clear
+    for_all_rows = best if verdict.rejected and clear else None
     segment = _segment_with_an_error_of_its_own(segments, verdict)
-    if segment is not None and (not helps_all_rows or _needs_its_own_map(a, segment)):
-        return _for_a_segment(a, segment)
+    if segment is not None:
+        by_column = _map_by_column(a, segment)
+        if for_all_rows is None or _needs_its_own_map(a, segment, by_column, for_all_rows):
+            return _for_a_segment(a, segment, by_column)
     if fixes is None or best is None:
         return _without_remedies(a, fixes)
     return _with_remedies(a, verdict, fixes, best, clear=clear, one_error=segment is None)
@@ -113,17 +111,27 @@ def _segment_with_an_error_of_its_own(
     return segment
 
 
-def _needs_its_own_map(a: Asked, segment: SegmentRow) -> bool:
-    """Whether a map by its column is worth having beside one map for all rows.
+def _map_by_column(a: Asked, segment: SegmentRow) -> Remedies | None:
+    """What a map by the segment's column gains; None where it is protected, or has no such map."""
+    column = _column(a, segment)
+    if column is None or is_protected(column.name):
+        return None
+    return quietly(map_by_column, a, column)
+
+
+def _needs_its_own_map(
+    a: Asked, segment: SegmentRow, by_column: Remedies | None, for_all_rows: Remedy
+) -> bool:
+    """Whether a map by its column gains more on held-out rows than the best one for all rows.
 
     A segment with half of the rows or more needs none: a map for all rows mends it as well.
     """
     if segment["n"] >= _MOST_ROWS * a.view("confidence").n:
         return False
-    column = _column(a, segment)
-    if column is None or is_protected(column.name):
+    best = _clear_map(by_column)
+    if by_column is None or best is None:
         return False
-    return bool(quietly(differ_beyond_one_map, a, column))
+    return best.is_better_than(for_all_rows, by_column.before)
 
 
 def _column(a: Asked, segment: SegmentRow) -> SegmentColumn | None:
@@ -132,7 +140,7 @@ def _column(a: Asked, segment: SegmentRow) -> SegmentColumn | None:
     return next((column for column in a.rows.columns if column.name == name), None)
 
 
-def _for_a_segment(a: Asked, segment: SegmentRow) -> Advice:
+def _for_a_segment(a: Asked, segment: SegmentRow, by_column: Remedies | None) -> Advice:
     """A map that mends one segment, with what it gains on held-out rows, where that is shown.
 
     A map by its column comes first, which leaves no rows to be selected; then one of its rows
@@ -152,7 +160,7 @@ def _for_a_segment(a: Asked, segment: SegmentRow) -> Advice:
             value=value,
         )
     rows = _column(a, segment)
-    fixes = None if rows is None else quietly(map_by_column, a, rows)
+    fixes = by_column
     best = _clear_map(fixes)
     where = "held-out rows"
     if best is None and rows is not None:

@@ -66,26 +66,6 @@ def with_advised_map(a: Asked, fixes: Remedies | None, wanted: Advice) -> Remedi
     return replace(fixes, after=(*fixes.after, *by_column.after))
 
 
-def differ_beyond_one_map(a: Asked, column: SegmentColumn) -> bool:
-    """Whether a map by the column is worth having beside one map for all rows, on held-out rows.
-
-    It is asked where a segment was shown to differ from the others, so that the map's own standard
-    (`leave_alone_`) is enough. False where no map by the column can be fitted.
-    """
-    evidence = a.view("confidence")
-    if evidence.events is not None or column.edges or not is_splittable(evidence):
-        return False
-    from trueness.recalibrate import SegmentCalibration  # loads scikit-learn
-
-    rows = evidence.matrix
-    by = {column.name: np.array(column.values, dtype=object)[column.code]}
-    try:
-        fitted = SegmentCalibration().fit(rows.p, rows.y, rows.w, by=by, cluster=evidence.cluster)
-    except InputError:
-        return False
-    return not fitted.leave_alone_
-
-
 def maps_of_segment(a: Asked, column: SegmentColumn, value: str) -> Remedies | None:
     """The maps that all rows are offered, tried on the rows of one segment alone.
 

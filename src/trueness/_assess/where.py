@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from trueness._text.numbers import number, percent, percents
-from trueness._text.strings import shorten
+from trueness._text.strings import shorten, uncapitalized
 from trueness.infer.group._segments import worst_class
 from trueness.results import Segments, Slices, Verdict
 from trueness.results._first_screen import Answer, Picture
@@ -52,6 +52,9 @@ class Place:
     section: str
     phrase: str
     detail: str
+    """What is wrong there, after the phrase."""
+    beside: str
+    """What is wrong there, after the phrase of another place."""
     saving: float
     """The share of the Brier score that a correct mean in this part would save."""
 
@@ -70,7 +73,7 @@ def where(grounds: Grounds) -> Answer:
         return Answer(_QUESTION, "No range stands out", detail, numbers)
     places.sort(key=lambda place: -place.saving)
     strongest = places[0]
-    sentences = [place.detail for place in places]
+    sentences = [strongest.detail, *(place.beside for place in places[1:])]
     sentences += [_segments_alike(grounds), "" if _has_class(places) else _class_sentence(grounds)]
     if strongest.section != "bins" and len(places) == 1:
         sentences.append(_calm(grounds.picture))
@@ -128,15 +131,19 @@ def _range_places(grounds: Grounds) -> list[Place]:
     detail = f"{_predicted_and_happened(picture, place, verdict)} {off}".strip()
     if verdict.all_rows in ("no-evidence", "too-few-rows"):
         phrase = f"Perhaps {words}"
-        return [Place("bins", phrase, f"{detail} Taken together, they are within chance.", 0.0)]
+        detail = f"{detail} Taken together, they are within chance."
+        beside = f"By range, {uncapitalized(phrase)}: {uncapitalized(detail)}"
+        return [Place("bins", phrase, detail, beside, saving=0.0)]
     if share > 0.5:
         phrase = f"Mostly {words}"
     elif share == max(picture.shares):
         phrase = f"Most of all {words}"
     else:  # a range that is not flagged has a larger share, which may be chance
         phrase = f"Clearest {words}"
-    detail = f"{percent(share, 0)} of the average error comes from there. {detail}"
-    return [Place("bins", phrase, detail, _saving(picture, place, grounds.brier))]
+    of_error = f"{percent(share, 0)} of the average error"
+    beside = f"By range, {uncapitalized(phrase)} ({of_error}): {uncapitalized(detail)}"
+    detail = f"{of_error} comes from there. {detail}"
+    return [Place("bins", phrase, detail, beside, _saving(picture, place, grounds.brier))]
 
 
 def _saving(picture: Picture, place: int, brier: float) -> float:
@@ -240,7 +247,7 @@ def _group_places(grounds: Grounds) -> list[Place]:
         saving = segment["cost"] / grounds.brier if grounds.brier > 0 else 0.0
         lead = _lead(flagged, total, "segment")
         detail = f"{lead} {name}, {_finding(segment)}."
-        places.append(Place("segments", f"In {name}", detail, float(saving)))
+        places.append(Place("segments", f"In {name}", detail, detail, float(saving)))
     segment_phrase = "" if segment is None else f"In {segment_name(segment)}"
     for place in _slice_places(grounds.slices):
         if place.phrase != segment_phrase:
@@ -248,7 +255,8 @@ def _group_places(grounds: Grounds) -> list[Place]:
     bad = worst_class(grounds.classes)
     if bad is not None and not places and _range_is_calm(grounds.picture):
         phrase = f"In class {shorten(bad.label, LONGEST)}"
-        places.append(Place("classes", phrase, _class_sentence(grounds), 0.0))
+        sentence = _class_sentence(grounds)
+        places.append(Place("classes", phrase, sentence, sentence, saving=0.0))
     return places
 
 
@@ -263,7 +271,7 @@ def _slice_places(slices: Slices | None) -> list[Place]:
     name = shorten(slices.rule[worst], _LONGEST_RULE)
     lead = _lead(slices.all_flagged, slices.tried, "slice")
     detail = f"{lead} {name}, {slices.finding[worst]}."
-    return [Place("slices", f"In {name}", detail, float(slices.share[worst]))]
+    return [Place("slices", f"In {name}", detail, detail, float(slices.share[worst]))]
 
 
 def _groups_off(flagged: int, total: int, noun: str) -> str:

@@ -36,7 +36,8 @@ from scipy.special import expit, logit, ndtri, roots_genlaguerre
 from trueness.typing import Floats, Ints
 
 _Expected: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
-_STEPS = 60
+_STEPS = 400
+"""Scores of 1e-300 need 345 of the largest steps; others end long before."""
 _LARGEST_STEP = 2.0
 _PRECISE = 1e-9
 _LARGEST_TAU = 2.0
@@ -91,18 +92,15 @@ def shrink(
     movable = _sums(code, moving)
     mu = _common_shift(observed.sum(), movable.sum(), expected, total.size)
     at_mu, information = (effective * column for column in expected(np.full(total.size, mu)))
-    information = np.maximum(information, _TINY)
-    share, variance, tau = _given_scores(effective * observed - at_mu, information)
-    precision = information * share / np.maximum(1 - share, _TINY)
-    shift = _modes(effective, observed, expected, mu, precision)
+    shape = _given_scores(effective * observed - at_mu, information)
+    shift = _modes(effective, observed, expected, mu, shape.precision)
     # The averaged variance is that of the information at μ.
-    nearer = (information + precision) / (effective * expected(shift)[1] + precision)
-    reach = float(ndtri((1 + level) / 2)) * np.sqrt(
-        variance * nearer + share**2 / information.sum()
-    )
+    nearer = (information + shape.precision) / (effective * expected(shift)[1] + shape.precision)
+    of_mu = shape.share**2 / max(information.sum(), _TINY)
+    reach = float(ndtri((1 + level) / 2)) * np.sqrt(shape.variance * nearer + of_mu)
     scores = np.bincount(code, moving * score)
     gap, low, high = ((expected(shift + step)[0] - scores) / total for step in (0.0, -reach, reach))
-    return Shrunk(gap, low, high, tau, shift)
+    return Shrunk(gap, low, high, shape.tau, shift)
 
 
 def _common_shift(observed: float, movable: float, expected: _Expected, segments: int) -> float:
@@ -124,41 +122,64 @@ def _common_shift(observed: float, movable: float, expected: _Expected, segments
     return mu
 
 
-def _given_scores(excess: Floats, information: Floats) -> tuple[Floats, Floats, float]:
-    """For each segment the share of μ in its shift and the variance of that shift; and τ.
+class _Shape(NamedTuple):
+    """What the scores U of all segments say of their shifts."""
+
+    share: Floats
+    """The weight of μ in the shift of each segment, beside its own data: the mean of B."""
+    precision: Floats
+    """That of the prior of each shift around μ: the mean of B over the mean of (1 − B) / I."""
+    variance: Floats
+    """That of each shift."""
+    tau: float
+    """Scale of the shifts between segments."""
+
+
+def _given_scores(excess: Floats, information: Floats) -> _Shape:
+    """How far the shift of each segment is drawn to μ, by posterior means.
 
     `excess` is the score U of each segment (observed minus expected events at the common shift μ),
-    `information` its variance I if all shifts equal μ. The share is the posterior mean of B, the
-    weight of μ beside the segment's own data. τ, the scale of the shifts between segments, is the
-    root of the posterior mean of τ², with a uniform prior for τ on a grid from 0 to 2. The variance
-    adds the spread of the shift over the values of λ to its mean variance. (B, λ and τ: see the
-    module's docstring.)
+    `information` its variance I if all shifts equal μ. τ is the root of the posterior mean of τ²,
+    with a uniform prior for τ on a grid from 0 to 2. The variance adds the spread of the shift over
+    the values of λ to its mean variance. (B, λ and τ: see the module's docstring.)
     """
     taus = (np.arange(_TAUS) + 0.5) / _TAUS * _LARGEST_TAU  # the middles of equal steps
-    log_density = np.array([_given(excess, information, tau)[0].sum() for tau in taus])
+    log_density = np.array([_given(excess, information, tau).log_density.sum() for tau in taus])
     density = np.exp(log_density - log_density.max())
     tau = float(np.sqrt(density @ taus**2 / density.sum()))
-    _, weight, b = _given(excess, information, tau)
-    share = (weight * b).sum(axis=1)
-    between = (weight * b * b).sum(axis=1) - share**2
-    return share, (1 - share) / information + between * (excess / information) ** 2, tau
+    given = _given(excess, information, tau)
+    share = (given.weight * given.b).sum(axis=1)
+    freedom = (given.weight * given.r).sum(axis=1)
+    between = (given.weight * given.r**2).sum(axis=1) - freedom**2
+    variance = freedom + between * excess**2
+    return _Shape(share, precision=share / freedom, variance=variance, tau=tau)
 
 
-def _given(excess: Floats, information: Floats, tau: float) -> tuple[Floats, Floats, Floats]:
-    """The law of λ given the score of each segment, for one value of τ.
+class _Given(NamedTuple):
+    """The law of λ given the score of each segment; but for the first, (segments, values of λ)."""
 
-    `excess` and `information` are U and I of each segment, as in the module's docstring. Returned
-    are the log-density of each U up to a constant, the posterior probability of each of the fixed
-    values of λ, and B for each of them. The last two have shape (segments, values of λ).
+    log_density: Floats
+    """Of the score of each segment, up to a constant."""
+    weight: Floats
+    """The posterior probability of each of the fixed values of λ."""
+    b: Floats
+    r: Floats
+    """(1 − B) / I."""
+
+
+def _given(excess: Floats, information: Floats, tau: float) -> _Given:
+    """The law of λ given the score U and the information I of each segment, for one value of τ.
+
+    (1 − B) / I is τ²λB. Written so, and with U² / I dropped from the exponent as a constant, the
+    formulas hold where I is nearly 0: all scores of a segment are next to 0 or 1.
     """
-    info = information[:, np.newaxis]
-    excess = excess[:, np.newaxis]
-    b = 1 / (1 + tau**2 * info / _PRECISIONS)
-    log_density = 0.5 * (np.log(b) - excess**2 * b / info) + _LOG_WEIGHTS
+    b = 1 / (1 + tau**2 * information[:, np.newaxis] / _PRECISIONS)
+    r = tau**2 * b / _PRECISIONS
+    log_density = 0.5 * (np.log(b) + excess[:, np.newaxis] ** 2 * r) + _LOG_WEIGHTS
     largest = log_density.max(axis=1, keepdims=True)
     density = np.exp(log_density - largest)
     total = density.sum(axis=1, keepdims=True)
-    return (np.log(total) + largest)[:, 0], density / total, b
+    return _Given((np.log(total) + largest)[:, 0], density / total, b, r)
 
 
 def _modes(

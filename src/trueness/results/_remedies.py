@@ -144,6 +144,10 @@ class Remedy(Record):
             and self.log_loss_gain_low > _LEAST_LOG_LOSS_GAIN * max(before.log_loss, 0)
         )
 
+    def is_better_than(self, other: "Remedy", before: "Remedy") -> bool:
+        """Whether it gains more than another map, by more than is negligible."""
+        return self.gain - other.gain > _LEAST_GAIN * before.brier
+
     def _lowers_brier(self, before: "Remedy") -> bool:
         return self.gain_low > _LEAST_GAIN * before.brier
 

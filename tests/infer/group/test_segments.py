@@ -861,3 +861,21 @@ def test_segments_at_a_higher_level_have_more_draws(level, draws):
     y = (rng.random(120) < p).astype(int)
     found = tn.segments(y, p, {"a": np.repeat(list("abcdef"), 20)}, level=level)
     assert f" {draws} sets of labels drawn" in found.assumptions
+
+
+@pytest.mark.parametrize("score", [1e-6, 1e-27, 1e-60])
+def test_the_shrunk_gap_of_scores_next_to_zero_is_near_the_gap_that_many_events_show(score):
+    """71 events in 784 rows of such a score: their gap stays, and is not lost to rounding."""
+    rng = np.random.default_rng(0)
+    p = rng.random(1_500)
+    y = (rng.random(1_500) < p).astype(int)
+    few = np.arange(784) < 71
+    found = tn.segments(
+        np.append(y, few),
+        np.append(p, np.full(784, score)),
+        {"group": np.repeat(["a", "b", "c", "none"], [500, 500, 500, 784])},
+    )
+    (row,) = [row for row in found.rows() if row["value"] == "none"]
+    assert row["shrunk_gap"] == pytest.approx(71 / 784, rel=0.1)
+    assert row["shrunk_low"] < 71 / 784 < row["shrunk_high"]
+    assert row["cost"] == pytest.approx(784 / 2_284 * row["shrunk_gap"] ** 2)
