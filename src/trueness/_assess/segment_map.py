@@ -27,6 +27,7 @@ def map_by_column(a: Asked, column: SegmentColumn) -> Remedies | None:
 
 
 def _map_by_column(a: Asked, column: SegmentColumn) -> Remedies | None:
+    """A map by the column on held-out rows; None where no such map can be fitted."""
     evidence = a.view("confidence")
     if evidence.events is not None or column.edges or not is_splittable(evidence):
         return None
@@ -38,6 +39,7 @@ def _map_by_column(a: Asked, column: SegmentColumn) -> Remedies | None:
     segments = np.array(column.values, dtype=object)[column.code[dealt.place]]
 
     def scores(test: Bools) -> Floats:
+        """The scores of the rows of a fold from a map by the column, fitted to the other rows."""
         learn = dealt.rows.at(~test)
         fitted = SegmentCalibration().fit(
             learn.matrix.p,

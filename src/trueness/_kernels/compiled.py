@@ -81,6 +81,11 @@ def events(p: Scores, y: Labels) -> tuple[int, int]:
 def weighted_bin_sums(
     p: Scores, y: Labels, w: Floats, edges: Floats, table: Floats, *, uniform: bool
 ) -> int:
+    """Add the weighted rows to the compensated sums in `table`, and return the status.
+
+    Large tables are filled by one thread; otherwise each thread has a table of its own, and these
+    are added in their order.
+    """
     rows = shares(p.size, workers(p.size) if table.nbytes <= _OWN_TABLE else 1)
     tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
     status = over_rows("weighted_bin_sums", rows, lambda i: (p, y, w, edges, tables[i]), uniform)
@@ -91,6 +96,10 @@ def weighted_bin_sums(
 
 
 def sketch_sums(p: Scores, y: Labels, table: Ints, ends: Floats) -> int:
+    """Add the rows to the cells of a sketch, and return the status.
+
+    `table` gets the sums of each cell, and `ends` its least and greatest score.
+    """
     rows = shares(p.size, workers(p.size))
     tables = [table] + [np.zeros_like(table) for _ in rows[1:]]
     reached = [ends] + [ends.copy() for _ in rows[1:]]
@@ -105,6 +114,12 @@ def sketch_sums(p: Scores, y: Labels, table: Ints, ends: Floats) -> int:
 def mass_sums(
     p: Scores, y: Labels, ranks: Ints, *, moments: bool
 ) -> tuple[int, Floats, Floats, Floats, Ints]:
+    """Sums of the rows between the scores of the given `ranks`, which count from 1.
+
+    The status, the scores at the ranks, the lowest and the highest score of each bin, and the table
+    of sums, which mean nothing if the status is a fault. Many rows and few ranks are counted on a
+    grid first, so that only the rows near a cut are sorted.
+    """
     table = np.zeros((ranks.size + 1, 2, 5), np.int64)
     cuts, low, high = np.full(ranks.size, np.nan), *np.full((2, ranks.size + 1), np.nan)
     grid = _Grid(p, ranks) if p.size >= _GRID_ROWS and ranks.size <= _GRID_RANKS else None
@@ -199,6 +214,10 @@ class _Grid:
 
 
 def cells(p: Scores, y: Labels) -> tuple[int, Floats, Ints, Ints]:
+    """The status, and score, number of rows and events of each distinct score, ascending.
+
+    With a fault in the rows there are no cells, and the status has every kind of fault.
+    """
     key_type = np.uint32 if p.dtype == np.float32 else np.uint64
 
     def sorted_keys(low: int, high: int, room: int) -> tuple[int, Array]:
@@ -224,6 +243,12 @@ def cells(p: Scores, y: Labels) -> tuple[int, Floats, Ints, Ints]:
 def weighted_cells(
     p: Scores, y: Labels, w: Floats
 ) -> tuple[int, Floats, Ints, Floats, Floats, Floats, Floats]:
+    """The same of weighted rows, with four sums of each distinct score.
+
+    They are Σw, Σwy, Σw² and Σw²y, after the number of rows. With a fault there are no cells, and
+    the status has every kind of fault.
+    """
+
     def sorted_records(low: int, high: int, room: int) -> tuple[int, Array]:
         records, spare = np.empty((2, room + 1), _RECORD)
         n = c_int64()
@@ -274,6 +299,10 @@ def block_pava(count: Ints, events: Ints, n_min: int, n_max: int) -> Ints:
 
 
 def top1(P: Scores, y: Ints, tolerance: float) -> tuple[int, Scores, Ints, NDArray[np.uint8]]:
+    """The status, and of each row the largest probability, its class and whether that is the label.
+
+    Rows must sum to 1 within `tolerance`; the first of several largest is taken.
+    """
     n = P.shape[0]
     confidence = np.empty(n, P.dtype)
     predicted = np.empty(n, np.int64)
@@ -418,6 +447,11 @@ def softmax_derivatives(Z: Scores, y: Ints, w: Floats, beta: float) -> tuple[int
 
 
 def logit_tops(Z: Scores, y: Ints) -> tuple[int, Floats, Floats, Ints, NDArray[np.uint8]]:
+    """The status, and of each row of logits what the softmax needs.
+
+    That is the largest logit, the sum of exp(z − largest), its class, and whether that is
+    the label.
+    """
     n = Z.shape[0]
     top = np.empty(n)
     total = np.empty(n)

@@ -30,6 +30,7 @@ _PATH = __file__.removesuffix("library.py") + "_loops" + _SUFFIX
 
 
 def _load() -> ctypes.CDLL | None:
+    """The compiled loops; None if they were not built for this installation."""
     try:
         library = ctypes.CDLL(_PATH)
     except OSError:

@@ -370,6 +370,10 @@ def faults(p: Scores, y: Labels) -> int:
 
 
 def _score_faults(p: Scores, edges: Floats | None = None) -> int:
+    """BAD_SCORE if a score leaves [0, 1] or is nan, OUTSIDE_EDGES if one leaves the edges; or 0.
+
+    A score that is bad is not outside the edges as well.
+    """
     if p.size == 0:
         return 0
     low = p.min()
@@ -384,6 +388,7 @@ def _score_faults(p: Scores, edges: Floats | None = None) -> int:
 
 
 def _label_faults(y: Labels) -> int:
+    """BAD_LABEL if a label is neither 0 nor 1, or 0; truth values need no look."""
     if y.size == 0 or y.dtype.kind == "b":
         return 0
     if y.dtype.kind == "f":
@@ -403,6 +408,10 @@ def weight_faults(w: Floats) -> int:
 
 
 def _simplex_faults(P: Scores, y: Ints, tolerance: float) -> int:
+    """The kinds of fault in a matrix of probabilities with labels 0 to K − 1.
+
+    Rows with a bad score are not asked for their sum, which must be 1 within `tolerance`.
+    """
     faults = BAD_LABEL if y.size and (y.min() < 0 or y.max() >= P.shape[1]) else 0
     valid = ((P >= 0) & (P <= 1)).all(axis=1)
     if not valid.all():
@@ -414,6 +423,10 @@ def _simplex_faults(P: Scores, y: Ints, tolerance: float) -> int:
 
 
 def _bin_of(p: Scores, edges: Floats, uniform: bool) -> NDArray[np.intp]:
+    """The bin of each score, closed on the left; a score at the last edge is in the last bin.
+
+    `uniform` edges are b / B, and are found by a multiplication in place of a search.
+    """
     last = edges.size - 2
     if not uniform:
         return np.minimum(np.searchsorted(edges, p, "right") - 1, last)

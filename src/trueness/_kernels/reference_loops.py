@@ -251,6 +251,10 @@ def venn_abers(corner_weight: Ints, corner_events: Ints, unit: int) -> tuple[Int
 
 
 def _lower_hull(W: list[int], E: list[int]) -> list[int]:
+    """The corners of the lower convex hull of the points (W, E), as indices from left to right.
+
+    Corners on a straight line between others are left out. Whole numbers of any size are exact.
+    """
     hull: list[int] = []
     for i in range(len(W)):
         while len(hull) > 1:
@@ -263,6 +267,11 @@ def _lower_hull(W: list[int], E: list[int]) -> list[int]:
 
 
 def _bridges(W: list[int], E: list[int], hull: list[int], unit: int) -> Ints:
+    """The bridges of one direction: the first cell and the corners a and b of each.
+
+    W and E are the cumulative sums, and `hull` is their lower hull. A cell whose corner is not
+    below the bridge so far keeps that bridge.
+    """
     bridges: list[tuple[int, int, int]] = []
     a = 0
     b = 0

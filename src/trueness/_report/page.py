@@ -176,6 +176,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
 
 
 def _tce_floor(model: Model) -> str:
+    """The end of a sentence: the TCE of a calibrated model; empty if it is not known."""
     estimate = model.summary.estimates.get("tce")
     if estimate is None or math.isnan(estimate.floor):
         return ""

@@ -189,6 +189,10 @@ class Bins:
         return self._columns
 
     def __add__(self, other: "Bins") -> "Bins":
+        """The sums of both; an error if their edges differ.
+
+        They stay exact as long as both are and the weights of their bins are small enough.
+        """
         if not np.array_equal(self.edges, other.edges):
             got = f"got {self.size} and {other.size} bins with different edges"
             raise InputError("", "Bins can be added or subtracted only if their edges agree", got)

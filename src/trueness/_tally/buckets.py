@@ -47,6 +47,11 @@ class Buckets(NamedTuple, Generic[Part]):
 
     # Unlike a tuple's, it adds the parts.
     def __add__(self, other: "Buckets[Part]") -> "Buckets[Part]":  # type: ignore[override]
+        """The sum bucket by bucket; an error if their numbers differ.
+
+        The largest cluster may have rows in both, so its bound is the sum, or the fullest bucket if
+        that is less.
+        """
         if len(self.parts) != len(other.parts):
             got = f"got {len(self.parts)} and {len(other.parts)}"
             raise InputError(
@@ -118,6 +123,7 @@ def buckets_of(start: Ints, text: NDArray[np.uint8], buckets: int) -> Ints:
 
 
 def _md5() -> "Callable[..., Hash]":
+    """The function that hashes the name of a cluster."""
     try:
         # Twice as fast on short names as hashlib's.
         from _md5 import md5  # type: ignore[import-not-found]

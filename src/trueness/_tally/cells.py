@@ -142,6 +142,11 @@ class Cells:
         return {name: getattr(self, name) for name in _COLUMNS if getattr(self, name) is not None}
 
     def __add__(self, other: "Cells") -> "Cells":
+        """The sums of both by distinct score, ascending.
+
+        Without cells on one side, the other one; it has floats if the empty side had weights that
+        are not whole.
+        """
         if self.size == 0 or other.size == 0:
             kept = other if self.size == 0 else self
             dropped = self if self.size == 0 else other

@@ -135,6 +135,7 @@ def order_by_content(P: NDArray[Any], w: Floats | None = None) -> tuple[Ints, In
     blocks = [slice(i, i + step) for i in range(0, len(P), step)]
 
     def keys(bits_left_out: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The keys of rows and of columns from scores without their last bits."""
         half = np.uint64((1 << bits_left_out) >> 1)
         shift = np.uint64(bits_left_out)
 

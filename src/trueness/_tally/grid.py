@@ -157,6 +157,10 @@ class GridCells:
         return Bins(edges, None, floats, count, moments=True, whole=self.whole)
 
     def __add__(self, other: "GridCells") -> "GridCells":
+        """The sums of both by cell, ascending; integers as long as both have them.
+
+        An error if the rows, or the weights of a cell, are too many to be exact.
+        """
         if self.whole != other.whole:
             return self._as_floats() + other._as_floats()
         cell = np.union1d(self.cell, other.cell)

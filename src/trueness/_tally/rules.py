@@ -161,6 +161,7 @@ class _Fixed(BinRule):
     """A rule whose edges are known before the data."""
 
     def group(self, cells: Cells) -> Groups:
+        """Where the cells of each bin begin; an error if a score is outside the edges."""
         edges = self.fixed_edges
         assert edges is not None
         outside = cells.score[[0, -1]] if cells.size else edges[:0]
@@ -227,6 +228,7 @@ class Edges(_Fixed):
     edges: Floats
 
     def __init__(self, edges: ArrayLike) -> None:
+        """Check and copy the edges; errors name the argument `bins`."""
         try:
             array = np.asarray(edges)
             # Strings would be read as numbers, complex ones cut, masked entries taken for what they

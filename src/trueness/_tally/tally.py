@@ -145,6 +145,11 @@ class Parts(Generic[Part]):  # not a dataclass: making one costs a millisecond o
         return Binned(self.kind, filled, self.classes, buckets)
 
     def __add__(self, other: object) -> Self:
+        """The sums of both; 0 is nothing, so that `sum` works.
+
+        An error unless kind and classes are the same, and both have buckets of clusters or neither
+        has; sums without rows may lack them.
+        """
         if isinstance(other, int) and other == 0:
             return self
         if type(other) is not type(self):
