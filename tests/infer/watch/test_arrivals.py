@@ -42,6 +42,20 @@ def test_the_same_rows_in_any_order_and_form_are_one_look():
     assert watch.history[""].n.tolist() == [1200] * 2
 
 
+def test_rows_of_weight_zero_are_not_part_of_the_content():
+    rows = rows_of(1)
+    y, p = rows["y"].to_numpy(), rows["p"].to_numpy()
+    weight = (np.arange(1200) % 7 > 0).astype(int)
+    watch = tn.Watch()
+    watch.update(y, p, sample_weight=weight)
+    other = np.where(weight > 0, p, 0.987)
+    with pytest.warns(tn.TruenessWarning, match="were counted before"):
+        watch.update(y, other, sample_weight=weight)
+    with pytest.warns(tn.TruenessWarning, match="were counted before"):
+        watch.update(y[weight > 0], p[weight > 0])
+    assert len(watch.history[""].n) == 1
+
+
 def test_segments_are_part_of_the_content():
     rows = rows_of(1)
     half = np.arange(1200) % 2
