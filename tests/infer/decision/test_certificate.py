@@ -195,3 +195,24 @@ def test_bernsteins_limit_of_rows_by_brute_force(level):
     found = tn.decision_certificate(y, p, level=level, method="bernstein")
     one = np.ones(400)
     assert found.high == pytest.approx(limits_by_hand(y, p, one, one, level, bernstein=True))
+
+
+def test_more_than_3_000_scores_have_the_best_of_25_bounds():
+    """√V is at most λV + 1/(4λ): the largest sum over neighbours, for each of 25 values of λ."""
+    n = 3_200
+    p = (np.arange(n) + 0.5) / n
+    rng = np.random.default_rng(1)
+    for power, level in ((1.6, 0.9), (0.7, 0.99), (1.0, 0.6)):
+        y = (rng.random(n) < p**power).astype(int)
+        found = tn.decision_certificate(y, p, level=level)
+        squares = (y - p) ** 2 / n**2
+        limits = []
+        for sign in (1, -1):
+            bounds = []
+            for rate in np.geomspace(0.5, 50, 25) / math.sqrt(squares.sum()):
+                terms = sign * (y - p) / n + stats.norm.ppf(level) * rate * squares
+                reached = np.append(0.0, np.cumsum(terms))
+                best = (reached - np.minimum.accumulate(reached)).max()
+                bounds.append(best + stats.norm.ppf(level) / (4 * rate))
+            limits.append(min(bounds))
+        assert found.high == pytest.approx(max(limits), rel=1e-9)
