@@ -51,8 +51,9 @@ def test_a_segment_fails_at_the_level_of_both_tails_of_labels_at_the_bound(bound
     )
 
 
-@pytest.mark.parametrize("kind", ["clusters", "weights", "importance"])
-@pytest.mark.parametrize("error", [0.16, -0.2])
+@pytest.mark.parametrize(
+    ("kind", "error"), [("clusters", 0.16), ("weights", -0.2), ("importance", 0.16)]
+)
 def test_a_segment_of_clusters_or_weights_has_the_tails_of_students_t(kind, error):
     y, p = rows(90, 3, error)
     w = {"weights": 0.5 + np.arange(90) % 3, "importance": 1 + np.arange(90) % 2}.get(
@@ -127,9 +128,17 @@ def rows_by_hand(found):
     return in_round_numbers(found.n * ratio**2 * ((z + norm.ppf(0.9)) / z) ** 2)
 
 
-@pytest.mark.parametrize("shift", [0.0, 0.12, -0.12])
-@pytest.mark.parametrize("bounds", [{"oe_within": 0.13}, {"max_ece": 0.08}, {"max_l2": 0.06}])
-def test_the_rows_that_would_decide_follow_from_the_limits(shift, bounds):
+@pytest.mark.parametrize(
+    ("bounds", "shift"),
+    [
+        ({"oe_within": 0.13}, 0.0),
+        ({"oe_within": 0.13}, 0.12),
+        ({"oe_within": 0.13}, -0.12),
+        ({"max_ece": 0.08}, 0.0),
+        ({"max_l2": 0.06}, 0.12),
+    ],
+)
+def test_the_rows_that_would_decide_follow_from_the_limits(bounds, shift):
     y, p = rows(200, 7, shift)
     for level in (0.9, 0.97):
         (found,) = tn.gate(y, p, require=True, level=level, **bounds).findings

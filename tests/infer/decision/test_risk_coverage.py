@@ -348,9 +348,9 @@ def gamma_limits(values, surprise, level, cluster):
     return max(low, 0), high, error, unit
 
 
-@pytest.mark.parametrize("clustered", [False, True])
-@pytest.mark.parametrize("digits", [1, 6])
-@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize(
+    ("digits", "clustered", "level"), [(1, True, 0.8), (1, False, 0.95), (6, True, 0.95)]
+)
 def test_the_limits_are_those_of_the_mean_of_the_influences(digits, clustered, level):
     rng = np.random.default_rng([3, digits])
     confidence = rng.uniform(size=90).round(digits)
@@ -369,10 +369,10 @@ def test_the_limits_are_those_of_the_mean_of_the_influences(digits, clustered, l
     for loss in np.sort(area + possible)[::-1]:
         worst += min(1, left) * loss / (4 * unit)
         left = max(left - 1, 0)
-    weight = np.random.default_rng(0).gamma(np.r_[np.full(90, 1 / unit), 0.5], size=(60_000, 91))
+    weight = np.random.default_rng(0).gamma(np.r_[np.full(90, 1 / unit), 0.5], size=(20_000, 91))
     drawn = weight @ np.append(values, worst) / weight.sum(axis=1)
     gaffke = np.quantile(drawn, (1 + level) / 2)
-    assert found.high == pytest.approx(max(high, gaffke, area), rel=8e-3)
+    assert found.high == pytest.approx(max(high, gaffke, area), rel=0.02)
 
 
 def test_the_differences_have_limits_by_students_t_with_half_a_row_added():

@@ -240,9 +240,9 @@ def paired(n=500, seed=21, step=100, strong_rate=0.93):
     return cheap, confidence, strong.astype(float)
 
 
-@pytest.mark.parametrize("level", [0.8, 0.95])
-@pytest.mark.parametrize("clustered", [False, True])
-@pytest.mark.parametrize("step", [10, 100])
+@pytest.mark.parametrize(
+    ("step", "clustered", "level"), [(10, True, 0.95), (100, False, 0.8), (100, True, 0.8)]
+)
 def test_every_candidate_has_the_numbers_of_its_rows(step, clustered, level):
     cheap, confidence, strong = paired(step=step)
     cluster = np.arange(500) // 5

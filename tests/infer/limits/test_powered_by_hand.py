@@ -181,8 +181,9 @@ def forms(p, cell, covariance):
     return np.vstack([kind / math.sqrt(np.trace(kind @ covariance @ kind.T)) for kind in kinds])
 
 
-@pytest.mark.parametrize(("odds", "seed"), [(1.0, 0), (1.5, 1), (0.6, 2)])
-@pytest.mark.parametrize("clusters", [None, 80])
+@pytest.mark.parametrize(
+    ("odds", "seed", "clusters"), [(1.0, 0, None), (1.5, 1, 80), (0.6, 2, None)]
+)
 def test_the_pvalue_is_that_of_normal_gaps_with_their_covariance(odds, seed, clusters):
     given = world(320, 120, odds=odds, seed=seed, clusters=clusters)
     human, judge, p, _, cluster = given
