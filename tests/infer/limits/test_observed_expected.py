@@ -159,6 +159,16 @@ def test_limits_and_standard_error_are_those_of_a_loop_over_the_rows(law, groups
             )
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1e-2, 1e5])
+def test_the_unit_of_sampling_weights_does_not_matter(unit):
+    rng = np.random.default_rng(3)
+    p = rng.random(90)
+    y = (rng.random(90) < p).astype(int)
+    w, cluster = rng.uniform(0.3, 3, 90), np.arange(90) // 3
+    for group in (None, cluster):
+        assert limits(y, p, 0.9, unit * w, group) == pytest.approx(limits(y, p, 0.9, w, group))
+
+
 @pytest.mark.parametrize("label", [0, 1])
 def test_labels_that_are_all_equal_count_the_rows_or_clusters_they_are_worth(label):
     rng = np.random.default_rng(5)

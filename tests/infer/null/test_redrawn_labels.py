@@ -44,6 +44,12 @@ def close(drawn, mean, variance):
     np.testing.assert_allclose(drawn.var(axis=0), variance, rtol=8 / math.sqrt(n), atol=1e-9)
 
 
+def test_weights_that_count_rows_are_that_number_of_labels():
+    found = events(redrawn([0.3, 0.6], 800, sample_weight=[8, 3]))
+    close(found, [2.4, 1.8], [1.68, 0.72])
+    assert set(found[:, 0]) > {1.0, 2.0, 3.0}
+
+
 @pytest.mark.slow
 def test_rows_without_weights_have_binomial_events_in_cells():
     found = events(redrawn(P, 2_000))

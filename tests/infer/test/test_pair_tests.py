@@ -171,6 +171,20 @@ def test_adaptive_t_cal_is_the_smallest_of_its_resolutions(ties):
         assert found.statistic == pytest.approx(each[best].statistic)
 
 
+def test_two_rows_of_each_score_have_pairs_where_every_score_has_a_bin():
+    """Four bins tell three scores apart; each pair of rows is off in the same direction."""
+    p, y = np.repeat([0.1, 0.4, 0.9], 2), np.array([1, 1, 0, 1, 0, 0])
+    each = {
+        bins: calibration_test(y, p, method="t-cal", bins=bins, resamples=499, seed=8)
+        for bins in (2, 4, 8, 16)
+    }
+    found = calibration_test(y, p, method="adaptive-t-cal", resamples=499, seed=8)
+    best = min(each, key=lambda bins: each[bins].pvalue)
+    assert best == 4
+    assert found.statistic == pytest.approx(each[4].statistic)
+    assert found.pvalue == pytest.approx(min(1, resolutions(6) * each[4].pvalue))
+
+
 def test_many_batches_of_labels_have_the_statistics_of_few():
     """Fine resolutions of 3,000 rows, drawn in many batches, with an error over eighths."""
     rng = np.random.default_rng(3)

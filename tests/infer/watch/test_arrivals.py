@@ -87,6 +87,22 @@ def test_small_looks_are_counted_with_a_note(n, digits, looks):
     assert ("too few to tell" in watch.notes[0]) is (looks == 2)
 
 
+@pytest.mark.parametrize(
+    ("rows", "scores", "looks"), [(1000, 3, 1), (999, 3, 2), (1000, 2, 2), (200, 200, 1)]
+)
+def test_a_thousand_rows_at_three_scores_are_recognised_and_so_are_two_hundred_scores(
+    rows, scores, looks
+):
+    p = (np.arange(rows) % scores + 0.5) / scores
+    y = (np.arange(rows) % 7 < 7 * p).astype(int)
+    watch = tn.Watch()
+    for _ in range(2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", tn.TruenessWarning)
+            watch.update(y, p)
+    assert len(watch.history[""].n) == looks
+
+
 def test_a_position_counts_once_and_an_export_of_all_days_brings_the_new_ones():
     days = [rows_of(day, 50) for day in (1, 2, 3)]
     watch = watched(*days[:2])
