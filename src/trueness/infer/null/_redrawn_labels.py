@@ -505,28 +505,23 @@ def redraw_of_tally(tally: Tally, weight_type: WeightType) -> Redraw:
 
 
 def redraw_of(evidence: Evidence) -> Redraw:
-    """A redraw of the labels of rows or sums: it makes tallies with labels drawn from the scores.
+    """A redraw of the labels of rows: it makes tallies with labels drawn from the scores.
 
-    For a matrix that is compared class by class, one class is drawn for each row. Otherwise the
-    number of events is drawn for the rows of equal score and weight. A weight that counts rows
-    stands for that many labels; any other weight belongs to a single label. Sums have their own
-    rules (:func:`redraw_of_tally`), and logits are first turned into probabilities.
+    For a matrix that is compared class by class, one class is drawn for each row. Other rows must
+    have importance weights: each weight belongs to a single label, and the number of events is
+    drawn for the rows of equal score and weight. Logits are first turned into probabilities.
     """
-    frequency = evidence.whole or evidence.weight_type == "frequency"
-    if not evidence.has_rows:
-        return redraw_of_tally(evidence.tally_in(), "frequency" if frequency else "importance")
     sample = evidence.need_rows("")
     if sample.logits:
         # The cell of a row is found by its probability.
         sample = evidence.matrix
         evidence = evidence.with_scores(sample)
     tally = evidence.tally_in()
-    if frequency:
-        tally = _frequency_tally(tally)
     if tally.kind == "classwise":
-        return Redraw(tally, None, sample, importance=not frequency)
-    if frequency or sample.w is None:
-        return Redraw(tally, tuple(map(_entries_of_counts, tally.parts)))
+        counts_rows = evidence.whole or evidence.weight_type == "frequency"
+        if counts_rows:
+            tally = _frequency_tally(tally)
+        return Redraw(tally, None, sample, importance=not counts_rows)
     if tally.kind == "binary":
         return Redraw(tally, (_entries_of_rows(sample),))
     return Redraw(tally, tuple(parts_of(sample, tally.kind, _entries_of_rows)))
