@@ -665,3 +665,14 @@ def test_a_grade_in_which_every_row_defaulted_has_the_limit_one():
     found = tn.grade_table(y, p, grades=np.repeat(["b", "a"], [3, 4]), margin=0.9).to_dict()
     assert found["high"] == [pytest.approx(0.6023646), 1.0]
     assert found["conservative"][1] == 1.0
+
+
+@pytest.mark.parametrize("weight", [None, [1, 2, 3], [0.5, 1.5, 2.5]])
+def test_an_empty_category_is_a_grade_without_rows_whatever_the_weights(weight):
+    pandas = pytest.importorskip("pandas")
+    grades = pandas.Categorical(["A", "C", "C"], categories=["A", "B", "C"], ordered=True)
+    table = tn.grade_table([0, 1, 1], [0.1, 0.2, 0.9], grades=grades, sample_weight=weight)
+    empty = table["B"]
+    assert (empty.n, empty.weight, empty.events, empty.expected) == (0, 0, 0, 0)
+    assert np.isnan([empty.score, empty.rate, empty.low, empty.pvalue]).all()
+    assert table.total.weight == (3 if weight is None else sum(weight))

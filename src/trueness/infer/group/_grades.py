@@ -575,12 +575,10 @@ def _sums_by_code(column: GradeColumn, evidence: Evidence, place: Ints) -> _Grad
     code = column.code[place]
     by_grade = place[np.argsort(code, kind="stable")]
     ends = np.searchsorted(np.sort(code), np.arange(len(column.names) + 1)).tolist()
-    bins = []
-    for start, stop in pairwise(ends):
-        if start < stop:
-            bins.append(bins_of_rows(evidence.at(by_grade[start:stop]).sample, _ALL))
-        else:
-            bins.append(Bins.empty(np.array([0.0, 1.0])))
+    bins = [
+        bins_of_rows(evidence.at(by_grade[start:stop]).sample, _ALL)
+        for start, stop in pairwise(ends)
+    ]
     return _GradeSums.of_bins(column.names, bins)
 
 
