@@ -1,6 +1,7 @@
 """Whether weights count rows or are sampling weights: said by the caller, guessed with a warning."""
 
 import math
+import warnings
 from functools import partial
 
 import numpy as np
@@ -194,3 +195,15 @@ def test_whole_design_weights_keep_the_level_and_the_coverage():
         covered += ratio.low <= 1 <= ratio.high
     assert rejected / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
     assert covered / runs >= 0.93 - 3 * math.sqrt(0.93 * 0.07 / runs)
+
+
+def test_sums_of_weights_that_count_rows_are_told_like_the_rows():
+    rng = np.random.default_rng(5)
+    p = rng.random(100)
+    y = (rng.random(100) < p).astype(int)
+    with pytest.warns(tn.TruenessWarning, match="100 rows stand for 199"):
+        tn.calibration_test(tn.tally(y, p, sample_weight=1 + np.arange(100) % 3), method="ks")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tn.calibration_test(tn.tally(y, p), method="ks")
+        tn.calibration_test(tn.tally(y, p, sample_weight=np.ones(100, int)), method="ks")

@@ -293,19 +293,20 @@ def test_every_candidate_has_the_numbers_of_its_rows(step, clustered, level):
 
 
 @pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("below", [0, 30])
 @pytest.mark.parametrize(("harm", "gain"), [(0, 0), (2, 0), (3, 2), (2, 9)])
-def test_the_rows_needed_follow_from_the_rates(harm, gain, size):
+def test_the_rows_needed_follow_from_the_rates(harm, gain, below, size):
     """Two confidences; of the sixty rows above, some are answered right by one model only."""
     cheap, strong = np.ones(160), np.ones(160)
     cheap[:harm], strong[harm : harm + gain] = 0, 0
-    cheap[60:90], strong[150:155] = 0, 0
+    cheap[60 : 60 + below], strong[150:155] = 0, 0
     confidence = np.repeat([0.9, 0.4], [60, 100])
     cluster = {"cluster": np.arange(160) // size} if size > 1 else {}
     found = tn.route(cheap, confidence, strong, loss=0.02, level=0.99, **cluster)
     if found.certified:
         assert gain > harm
         return
-    harmed, helped = (harm + 30) / 160 * 60 / 160, (gain + 5) / 160 * 60 / 160
+    harmed, helped = (harm + below) / 160 * 60 / 160, (gain + 5) / 160 * 60 / 160
     a, b = min((harm / 160, gain / 160), (harmed, helped), key=lambda rates: rates[0] - rates[1])
     if a - b >= 0.02:
         assert found.rows_needed is None

@@ -312,3 +312,15 @@ def test_the_percentile_bootstrap_misses_zero_and_the_score_interval_does_not():
     assert share["centred-bootstrap"] > 0.95
     assert abs(share["hulc"] - 0.9) < 4 * (0.09 / runs) ** 0.5 + 0.02
     assert abs(share["score"] - 0.9) < 4 * (0.09 / runs) ** 0.5
+
+
+def test_adaptive_hulc_of_twelve_rows_has_parts_of_two_rows_at_a_high_level():
+    """Of six parts one nearly always has two labels that agree, of four parts of three half as often."""
+    y, p = np.arange(12) % 2, np.full(12, 0.5)
+    highs = [
+        ece_interval(
+            y, p, method="adaptive-hulc", bins=1, level=0.99, squared=True, resamples=19, seed=seed
+        ).high
+        for seed in range(40)
+    ]
+    assert np.mean(np.isclose(highs, 0.25)) > 0.75  # 1 − 64/924 = .93, and .47

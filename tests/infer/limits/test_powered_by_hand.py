@@ -309,10 +309,10 @@ class FewEvents:
 
 
 FEW = {
-    "labels": ("labels", 3.0, 4),
-    "scores": ("score", 1.0, 3),
+    "labels": ("labels", 1.0, 0),
+    "scores": ("score", 2.0, 2),
     "opposite labels": ("opposite", 1.0, 3),
-    "scores that are too low": ("score", 3.0, 4),
+    "labels that are more frequent": ("labels", 2.0, 4),
 }
 
 
