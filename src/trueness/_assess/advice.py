@@ -15,13 +15,7 @@ from trueness._assess.asked import (
 )
 from trueness._assess.segment_map import map_by_column, maps_of_segment
 from trueness._assess.statement import advice_on_statement
-from trueness._assess.where import (
-    LONGEST,
-    SegmentRow,
-    is_as_all_rows,
-    segment_name,
-    worst_segment,
-)
+from trueness._assess.where import LONGEST, SegmentRow, is_as_all_rows, segment_name, worst_segment
 from trueness._input.segment_columns import SegmentColumn
 from trueness._text.numbers import number, percent, total
 from trueness._text.strings import shorten

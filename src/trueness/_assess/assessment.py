@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from trueness._assess.absent import absent_answers
 from trueness._assess.asked import (
     ADVICE,
     BINS,
@@ -23,14 +24,8 @@ from trueness._assess.asked import (
     Asked,
 )
 from trueness._assess.held_out import cross_fitted
-from trueness._assess.makers import MAKERS, absent_answers
-from trueness._assess.rows import (
-    Labels,
-    column_name,
-    columns_of,
-    labels_of,
-    model_rows,
-)
+from trueness._assess.makers import MAKERS
+from trueness._assess.rows import Labels, column_name, columns_of, labels_of, model_rows
 from trueness._assess.words import in_words
 from trueness._input.arguments import (
     Seed,

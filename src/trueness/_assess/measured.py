@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, cast
 
 from trueness._assess.asked import ESTIMATE, Asked
-from trueness._assess.makers import MAKERS, draw_together
+from trueness._assess.makers import MAKERS
+from trueness._assess.one_measure import draw_together
 from trueness._assess.rows import ModelRows
 from trueness._tally.evidence import Evidence
 from trueness._tally.multiclass import View

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from trueness._assess.asked import CLASSES, Asked
-from trueness._assess.makers import MAKERS, joint_levels
+from trueness._assess.makers import MAKERS
+from trueness._assess.parts_of_rows import joint_levels
 from trueness._assess.rows import ModelRows, column_name, columns_of, labels_of, model_rows
 from trueness._input.arguments import checked_whole
 from trueness._input.segment_columns import GROUPS

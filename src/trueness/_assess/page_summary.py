@@ -12,8 +12,8 @@ import numpy as np
 
 from trueness._assess.asked import FLOOR, INTERVAL, PANEL, POWER, PRIOR_SHIFT, TEST, Asked
 from trueness._assess.judgement import FEW_ROWS, NEEDED
-from trueness._assess.makers import asked_question, draw_together
 from trueness._assess.notes import Notes, collect_warnings
+from trueness._assess.one_measure import asked_question, draw_together
 from trueness._assess.page_subject import Options
 from trueness._assess.rows import ModelRows
 from trueness._assess.statement import has_one_statement

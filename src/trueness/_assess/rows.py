@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from trueness._input.columns import column
 from trueness._input.segment_columns import SegmentColumn
 from trueness._tally.accumulator import Accumulator
+from trueness._tally.binned_scores import checked_k
 from trueness._tally.evidence import AnySums, Evidence, TwoColumns
 from trueness._tally.multiclass import View
 from trueness.errors import TruenessWarning, collected_warnings, warn
@@ -181,3 +182,12 @@ def model_rows(
         labels=labels,
         given=given,
     )
+
+
+def two_columns_for(k: int | None) -> TwoColumns:
+    """What a matrix of two columns is where the `k` largest scores of each row are asked for."""
+    if k is None:
+        return "binary"
+    if checked_k(k) == 1:
+        return "top-label"
+    return "keep"

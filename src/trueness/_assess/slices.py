@@ -5,12 +5,7 @@ from typing import Any, TypeAlias
 
 from trueness._assess.asked import SLICES
 from trueness._assess.assessment import asked_of
-from trueness._input.arguments import (
-    Seed,
-    checked_resamples,
-    checked_whole,
-    whole_seed,
-)
+from trueness._input.arguments import Seed, checked_resamples, checked_whole, whole_seed
 from trueness._input.segment_columns import GROUPS
 from trueness._keywords import suggests_keywords
 from trueness._level import check_drawn_level, checked_level

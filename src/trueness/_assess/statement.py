@@ -9,15 +9,7 @@ from trueness._tally.evidence import Evidence
 from trueness.errors import InputError, quietly
 from trueness.infer.limits._coverage import coverage_of, level_histogram_of
 from trueness.infer.test._quantiles import gaps_of
-from trueness.results import (
-    Advice,
-    Coverage,
-    Estimate,
-    LevelHistogram,
-    Segments,
-    Slices,
-    Verdict,
-)
+from trueness.results import Advice, Coverage, Estimate, LevelHistogram, Segments, Slices, Verdict
 from trueness.results._statements import KINDS, Statement, adjust_in_words
 
 Parts = TypeVar("Parts", Segments, Slices)
