@@ -1,6 +1,7 @@
 """Remedies and advice: what to do about the scores, as records that a user can ask for."""
 
 import json
+import re
 import warnings
 
 import numpy as np
@@ -323,3 +324,14 @@ def test_a_map_for_all_rows_is_not_advised_where_one_segment_makes_them_wrong():
     assert (a.advice.kind, a.advice.value) == ("recalibrate-segment", "south")
     assert a.advice.gain > all_rows.gain
     assert "weighted" not in tn.report(a, progress=False).to_markdown()
+
+
+def test_a_map_saves_at_most_all_of_a_score():
+    """99 of 100 labels are 1 whatever the score: the limits of the gain reach beyond the score."""
+    rng = np.random.default_rng(0)
+    p = np.clip(rng.normal(0.5, 0.2, 100), 0.01, 0.99)
+    y = np.ones(100, int)
+    y[p.argmin()] = 0
+    found = tn.assess(y, p).advice
+    assert found.gain_high > tn.brier(y, p)
+    assert re.search(r"confidence: [\d.]+ to 100 %", found.reason)

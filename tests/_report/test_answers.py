@@ -53,8 +53,9 @@ def test_the_answers_are_words_for_numbers_of_the_report(off):
     )
     assert best["ece_interval"]["includes_zero"]  # which is not said to be an error of zero
     (left,) = [100 * best["ece_interval"]["high"]]
+    (now,) = [100 * interval["hull"][1]]
     assert action["detail"].endswith(
-        f"; the typical error is then at most {left:.1f} percentage points."
+        f"; the typical error is then at most {left:.1f} percentage points (now at most {now:.1f})."
     )
     assert action["detail"].startswith(
         "A clear gain: on held-out rows it lowers the Brier score by "
@@ -106,7 +107,7 @@ def test_an_error_that_is_left_has_its_limits():
     assert (
         best["name"] == "automatic calibration"
     )  # isotonic regression is better, but has an infinite log loss
-    assert f"the typical error is then at most {left:.1f} percentage points." in action["detail"]
+    assert f"the typical error is then at most {left:.1f} percentage points (" in action["detail"]
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from trueness._assess.segment_map import map_by_column, maps_of_segment
 from trueness._assess.statement import advice_on_statement
 from trueness._assess.where import LONGEST, SegmentRow, is_as_all_rows, segment_name, worst_segment
 from trueness._input.segment_columns import SegmentColumn
-from trueness._text.numbers import number, percent, total
+from trueness._text.numbers import number, percent, points, total
 from trueness._text.strings import shorten
 from trueness.errors import quietly
 from trueness.measure._slope import inside_cells
@@ -383,7 +383,8 @@ def _gained(a: Asked, fixes: Remedies, best: Remedy) -> str:
     after = best.ece_interval
     if before is None or after is None or after.high >= before.high:
         return gain
-    return f"{gain}; {best.error_left}"
+    (now,) = points(before.high)
+    return f"{gain}; {best.error_left} (now at most {now})"
 
 
 def _with_gain(kind: AdviceKind, phrase: str, reason: str, fixes: Remedies, best: Remedy) -> Advice:

@@ -44,7 +44,7 @@ class AcceptThreshold(Record):
     """'accuracy', 'precision' or 'recall'."""
     rows_needed: int | None = None
     """If nothing is certified: rows, or human labels, with which it would be if the rates stay;
-    None if more would not help."""
+    None if no threshold does so well in these rows, or the goal is 1."""
     humans: int | None = None
     """Human labels, if a judge labelled all rows."""
     noun: str = "row"
@@ -66,7 +66,9 @@ class AcceptThreshold(Record):
             if self.humans is not None:
                 labels = "human label"
                 n = self.humans
-            more = f"more {labels}s would not help"
+            more = "no threshold does so well here, so how many would be needed cannot be told"
+            if self.accuracy == 1:
+                more = f"no number of {labels}s can show that none is wrong"
             if self.rows_needed is not None:
                 needed = count(_in_round_numbers(self.rows_needed), labels)
                 more = f"about {needed} would be needed"

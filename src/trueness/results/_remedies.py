@@ -154,7 +154,8 @@ class Remedy(Record):
     def gain_in_words(self, before: "Remedy", level: float) -> str:
         """What it gains on held-out rows, as a share: "lowers the Brier score by 2.8 % (…)"."""
         saved = saved_by(self, before)
-        ends = (saved.gain, saved.low, saved.high)
+        # No map saves more than all of a score, whose mean is uncertain, too.
+        ends = (saved.gain, saved.low, min(saved.high, saved.before))
         gain, low, high = shares(*(end / saved.before for end in ends))
         limits = f"({level_percent(level)} confidence: {low} to {high} %)"
         if saved.gain > 0:
