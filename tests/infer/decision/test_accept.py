@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -97,6 +98,54 @@ def test_clusters_count_as_if_all_were_as_large_as_the_largest():
     together = tn.accept_threshold(five[0], five[1], cluster=five[2], accuracy=0.85)
     assert together.threshold == alone.threshold
     assert tn.accept_threshold(five[0], five[1], accuracy=0.85).coverage >= together.coverage
+
+
+def clustered_answers(seed=1):
+    """Whether an answer is right, the confidence in it, its topic, and how often it was asked."""
+    rng = np.random.default_rng(seed)
+    confidence = rng.uniform(0.5, 1, 400)
+    correct = (rng.random(400) < confidence).astype(int)
+    return correct, confidence, np.repeat(np.arange(40), 10), rng.integers(0, 5, 400)
+
+
+@pytest.mark.parametrize("criterion", ["accuracy", "recall"])
+@pytest.mark.parametrize("accuracy", [0.4, 0.6])
+def test_weights_of_rows_in_clusters_are_repetitions(criterion, accuracy):
+    correct, confidence, topic, times = clustered_answers()
+    options = {"criterion": criterion, "accuracy": accuracy}
+    weighted = tn.accept_threshold(
+        correct,
+        confidence,
+        cluster=topic,
+        sample_weight=times,
+        weight_type="frequency",
+        **options,
+    )
+    row = np.repeat(np.arange(400), times)
+    assert str(weighted) == str(
+        tn.accept_threshold(correct[row], confidence[row], cluster=topic[row], **options)
+    )
+
+
+def test_sums_of_clusters_certify_no_more_than_their_rows():
+    correct, confidence, topic, _ = clustered_answers()
+    ask = partial(tn.accept_threshold, accuracy=0.7)
+    assert ask(correct, confidence).certified
+    assert not ask(correct, confidence, cluster=topic).certified
+    assert not ask(tn.tally(correct, confidence, cluster=topic)).certified
+
+
+def test_the_recall_counts_events_as_if_clusters_were_as_large_as_the_largest():
+    correct, confidence, _, _ = clustered_answers()
+    options = {"criterion": "recall", "accuracy": 0.6}
+    alone = tn.accept_threshold(correct, confidence, **options)
+    five = [np.repeat(v, 5) for v in (correct, confidence, np.arange(400))]
+    together = tn.accept_threshold(five[0], five[1], cluster=five[2], **options)
+    assert together.threshold == alone.threshold
+    assert (together.coverage_low, together.coverage_high) == pytest.approx(
+        (alone.coverage_low, alone.coverage_high)
+    )
+    assert tn.accept_threshold(five[0], five[1], **options).threshold > together.threshold
 
 
 @pytest.mark.parametrize(

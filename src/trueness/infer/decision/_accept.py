@@ -89,7 +89,7 @@ def accept_threshold(
         threshold that keeps at least that share of the events.
     cluster : array-like, optional
         Rows of one cluster are not independent: rows count as if all clusters were as large as the
-        largest, and each all right or all wrong, which is cautious.
+        largest, and each all right or all wrong, which is cautious. For the recall, so do events.
     judge : array-like of shape (n,), optional
         Labels of a judge for every row, 1 if it finds the answer right. Human labels are a random
         sample of the rows; the judge need not be good. It is used if at least 20 human errors can
@@ -217,13 +217,14 @@ def threshold_of(evidence: Evidence, goal: float, level: float, criterion: str) 
         np.asarray(sums[present], dtype=np.float64)
         for sums in (part.score, part.weight, part.events)
     )
+    largest = _largest_clusters(evidence)
     if criterion == "recall":
-        cut, needed = _recall(n, events, goal, level)
+        cut, needed = _recall(n, events, goal, level, largest.events)
     else:
-        cut, needed = _right(n, events, goal, level, _largest_cluster(evidence.cluster))
+        cut, needed = _right(n, events, goal, level, largest.rows)
     total = float(n.sum())
     accepted = 0.0 if cut is None else cut.accepted
-    low, high = clopper_pearson(accepted, total, level)
+    low, high = clopper_pearson(accepted / largest.rows, total / largest.rows, level)
     return AcceptThreshold(
         threshold=math.nan if cut is None else float(score[cut.place]),
         coverage=accepted / total,
@@ -240,11 +241,29 @@ def threshold_of(evidence: Evidence, goal: float, level: float, criterion: str) 
     )
 
 
-def _largest_cluster(cluster: Ints | None) -> int:
-    """Rows of the largest cluster; 1 if rows are independent."""
-    if cluster is None:
-        return 1
-    return int(np.bincount(cluster).max())
+class _Largest(NamedTuple):
+    """What the largest cluster holds; 1 if rows are independent."""
+
+    rows: int
+    events: int
+    """Events of the cluster that has most of them; at least 1."""
+
+
+def _largest_clusters(evidence: Evidence) -> _Largest:
+    """The largest cluster by rows, and by events; a weight of 2 is two rows.
+
+    Sums of clusters in buckets know the rows of the largest, which bound its events.
+    """
+    if evidence.cluster is None:
+        return _Largest(1, 1)
+    if not evidence.has_rows:
+        buckets: Any = evidence.sums.buckets
+        return _Largest(buckets.largest, buckets.largest)
+    sample = evidence.sample
+    weight = np.ones(sample.n) if sample.w is None else sample.w
+    rows = np.bincount(evidence.cluster, weight).max()
+    events = np.bincount(evidence.cluster, weight * sample.y).max()
+    return _Largest(int(rows), max(1, int(events)))
 
 
 def _right(
@@ -325,13 +344,16 @@ def _rows_needed(
     return None
 
 
-def _recall(n: Floats, events: Floats, goal: float, level: float) -> tuple[_Cut | None, int | None]:
+def _recall(
+    n: Floats, events: Floats, goal: float, level: float, cluster_size: int
+) -> tuple[_Cut | None, int | None]:
     """The highest threshold that keeps a share `goal` of the events; without one, the rows needed.
 
     `n` and `events` are the rows and events at each score, ascending. Candidates go up from the
     lowest score, each with a binomial test at `level` that at most 1 − goal of the events are
-    below, until the first failure. The result is a threshold and None, or None and the rows needed.
-    A goal of 1 has neither; rows without an event are refused.
+    below, until the first failure. Events count as if they were in clusters of `cluster_size`, all
+    of which are kept or missed together. The result is a threshold and None, or None and the rows
+    needed. A goal of 1 has neither; rows without an event are refused.
     """
     positives = float(events.sum())
     total = float(n.sum())
@@ -341,10 +363,13 @@ def _recall(n: Floats, events: Floats, goal: float, level: float) -> tuple[_Cut 
     below = np.cumsum(n) - n
     if goal == 1:
         return None, None
-    passes = bdtr(missed, round(positives), 1 - goal) <= Level(level).alpha
+    units = math.floor(positives / cluster_size)
+    units_missed = np.minimum(np.ceil(missed / cluster_size), units)
+    passes = bdtr(units_missed, units, 1 - goal) <= Level(level).alpha
     last = int(np.append(np.flatnonzero(~passes), passes.size)[0]) - 1
     if last < 0:
-        return None, math.ceil(math.log(1 - level) / math.log(goal) * total / positives)
+        fewest = cluster_size * math.log(1 - level) / math.log(goal)
+        return None, math.ceil(fewest * total / positives)
     return _Cut(last, total - float(below[last]), 1 - float(missed[last]) / positives), None
 
 
@@ -369,7 +394,13 @@ class _Answers:
     @property
     def largest_cluster(self) -> int:
         """Answers with a human label in the largest cluster; 1 if they are independent."""
-        return _largest_cluster(None if self.cluster is None else self.cluster[self.has_label])
+        return self.largest_cluster_of(self.has_label)
+
+    def largest_cluster_of(self, some: Bools) -> int:
+        """Some of the answers, in the cluster with most of them; 1 if they are independent."""
+        if self.cluster is None:
+            return 1
+        return int(np.bincount(self.cluster[some]).max())
 
 
 def _read_answers(
@@ -554,7 +585,8 @@ def _of_all_rows(
     """
     n = rows.confidence.size
     accepted = 0 if math.isnan(threshold) else int((rows.confidence >= threshold).sum())
-    low, high = (float(end) for end in clopper_pearson(accepted, n, level))
+    size = rows.largest_cluster_of(np.ones(n, dtype=bool))
+    low, high = (float(end) for end in clopper_pearson(accepted / size, n / size, level))
     return AcceptThreshold(
         threshold=threshold,
         coverage=accepted / n,
