@@ -421,3 +421,31 @@ def test_few_clusters_or_a_large_one_keep_the_level_of_uniform_scores(method, cl
 def test_the_set_covers_with_few_clusters_and_less_with_a_large_one(clusters, large, least, shift):
     held = coverage(200, clusters=clusters, large=large, shift=shift, seed=16)
     assert held >= least - slack(least, 200, 3)
+
+
+ASKED_OF_CLUSTERS = {
+    "estimate": partial(tn.estimate, "brier"),
+    "observed_expected": partial(tn.estimate, "observed_expected"),
+    "net_benefit": partial(tn.net_benefit, thresholds=[0.2, 0.5]),
+    "decide": partial(tn.decide, cost_fp=1, cost_fn=3),
+    "prior_shift": tn.prior_shift,
+    "curve_band": tn.curve_band,
+    "accept_threshold": partial(tn.accept_threshold, accuracy=0.3),
+    "risk_coverage": tn.risk_coverage,
+}
+
+
+@pytest.mark.parametrize("ask", ASKED_OF_CLUSTERS.values(), ids=ASKED_OF_CLUSTERS)
+def test_a_cluster_without_weight_is_no_cluster(ask):
+    rng = np.random.default_rng(3)
+    p = rng.random(120)
+    y = (rng.random(120) < p).astype(int)
+    cluster = np.repeat(np.arange(24), 5)
+    weight = rng.integers(1, 3, 120) * (cluster < 21)
+    counts = {"weight_type": "frequency"}
+    some = cluster < 21
+    with_zeros = ask(y, p, cluster=cluster, sample_weight=weight, **counts)
+    without = ask(y[some], p[some], cluster=cluster[some], sample_weight=weight[some], **counts)
+    assert str(with_zeros) == str(without)
+    with pytest.raises(tn.InputError, match="must name at least 2 clusters"):
+        ask(y, p, cluster=cluster, sample_weight=weight * (cluster == 0), **counts)

@@ -207,10 +207,15 @@ def cluster_column(y_true: ArrayLike, cluster: ArrayLike, n: int, pixels: int = 
 def cluster_codes(names: Column, position: Ints, least: int = 2) -> Ints:
     """The clusters of some rows as numbers from 0; fewer than `least` are refused."""
     codes = distinct_clusters(names, position)[1]
-    if codes.max() + 1 < least:
+    check_several_clusters(codes, least)
+    return codes
+
+
+def check_several_clusters(codes: Ints | None, least: int = 2) -> None:
+    """Raise for fewer than `least` clusters, numbered from 0; None is for independent rows."""
+    if codes is not None and codes.max() + 1 < least:
         got = f"all {codes.size:,} rows are in one, so their variation is unknown"
         raise InputError("cluster", "must name at least 2 clusters", got)
-    return codes
 
 
 def codes_of(cluster: ArrayLike | None, n: int) -> Ints | None:

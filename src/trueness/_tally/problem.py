@@ -219,7 +219,7 @@ class Rows(Evidence):
         all rows are given here.
         """
         kept = self.with_scores(self.rows.copied()) if copied else self
-        kept = kept._without_weight_0()
+        kept = kept.without_weight_0()
         if kept.cluster is not None:
             first = np.unique(kept.cluster, return_index=True)[1]
             number = np.argsort(np.argsort(first))
@@ -229,13 +229,14 @@ class Rows(Evidence):
         kept.said.few_clusters = True
         return kept
 
-    def _without_weight_0(self) -> Self:
+    def without_weight_0(self) -> Self:
+        """The rows of positive weight; weights that are all 1 are no weights."""
         w = self.rows.w
-        if w is None:
+        if w is None or (w.all() and (w != 1).any()):
             return self
         counted = np.flatnonzero(w)
         rows = self.at(counted, weighted=bool((w[counted] != 1).any()))
-        return replace(rows, weightless=w.size - counted.size)
+        return replace(rows, weightless=self.weightless + w.size - counted.size)
 
     def with_scores(self, rows: Sample) -> Self:
         """The same rows with other scores, of which nothing has been said."""

@@ -10,6 +10,7 @@ from typing import Any, TypedDict, Unpack
 from trueness._input.sample import Sample
 from trueness._tally import rows_or_sums
 from trueness._tally.classes import Classes, SeveralLabels, TopLabel, second_of_two
+from trueness._tally.clusters import check_several_clusters
 from trueness._tally.events import Events, clusters_of, events_of_models
 from trueness._tally.evidence import Evidence, TwoColumns
 from trueness._tally.models import (
@@ -123,6 +124,10 @@ def read_models(
             events=None if events is None else y_true[name],
             notes=notes,
         )
+        if model.cluster is not None:
+            # A cluster without weight would count as one more in degrees of freedom.
+            model = model.without_weight_0()
+            check_several_clusters(model.cluster)
         if keeps_columns or sample.p.shape[1:] != (2,):
             by_name[name] = model
         else:
