@@ -214,3 +214,19 @@ def test_one_cluster_that_outweighs_all_others_leaves_the_rate_unknown():
         [0, 0, 1],
     )
     assert limits(y, p, w=w, cluster=cluster)[:3] == pytest.approx((0.5 / 0.3, 0, 1 / 0.3))
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_events_only_have_the_same_limits_in_any_unit_of_the_weights(clustered):
+    rng = np.random.default_rng(5)
+    n = 150
+    p = rng.beta(0.4, 0.6, n)
+    w = rng.uniform(0.5, 2, n)
+    cluster = np.arange(n) // 3 if clustered else None
+    options = {"weight_type": "importance", "cluster": cluster}
+    expected = tn.estimate("observed_expected", np.ones(n), p, sample_weight=w, **options)
+    assert math.isnan(expected.standard_error)
+    for unit in (1 / 3, 0.7, 1.1, 37.5, 1e-9, 1e9, math.pi):
+        found = tn.estimate("observed_expected", np.ones(n), p, sample_weight=unit * w, **options)
+        assert found.low == pytest.approx(expected.low, rel=1e-9)
+        assert math.isnan(found.standard_error)

@@ -144,20 +144,22 @@ class _Strata:
         self.whole = cells.whole
         self.expected = float((weight * self.score).sum())
         """Expected events."""
-        self.total = float(weight.sum())
+        total = float(weight.sum())
         # A frequency counts its rows, another weight the rows of equal weight that it is worth.
-        rows = self.total / float(squares.sum())
-        rarer = min(self.expected, self.total - self.expected) * rows
+        rows = total / float(squares.sum())
+        rarer = min(self.expected, total - self.expected) * rows
         # Without 1e-9, five expected events could be rounded to fewer.
         size = max(1, min(int(rarer / _EXPECTED + 1e-9), _MOST_STRATA))
         middle = np.cumsum(weight) - weight / 2
-        self.number: Ints = np.minimum((middle / self.total * size).astype(np.int64), size - 1)
+        self.number: Ints = np.minimum((middle / total * size).astype(np.int64), size - 1)
         """The stratum of each score."""
 
         def by_stratum(values: Numbers) -> Floats:
             return np.asarray(np.bincount(self.number, values, size), np.float64)
 
         self.weight = by_stratum(weight)
+        # Summed as the events are: if all labels are events, both are the same to the last bit.
+        self.total = float(self.weight.sum())
         self.events = by_stratum(cells.events)
         self.count = by_stratum(weight if self.whole else cells.count)
         self.squares = by_stratum(squares)
