@@ -120,3 +120,16 @@ def test_the_standard_error_is_the_spread_over_samples(measure):
     ratio = np.mean([one.standard_error for one in found]) / spread
     # The deviation of a standard deviation of 400 normal values is 3.5 %; errors of squared_ece are known to be large.
     assert 0.87 < ratio < (1.5 if measure == "squared_ece" else 1.13)
+
+
+def test_a_row_with_one_partner_in_its_bin_has_the_same_influence_in_any_unit_of_the_weights():
+    p = np.array([0.3, 0.658, 0.7, 0.05])
+    w = np.array([1.55e-9, 7.498e-9, 9.723e-12, 1e-12])
+    asked = {"measure": "squared_ece", "bins": 4, "weight_type": "importance"}
+    errors = [
+        tn.compare([0, 0, 0, 1], {"a": p, "b": 0.9 * p}, sample_weight=unit * w, **asked)
+        .pairs[0]
+        .standard_error
+        for unit in (1, 1 / 3, 0.1, 3, 37.5, 1e9)
+    ]
+    np.testing.assert_allclose(errors, errors[0], rtol=1e-6)

@@ -131,11 +131,12 @@ class BinnedResiduals:
         rest_n = size[self.bin_of] - n
         rest_s = bin_sum[self.bin_of] - s
         rest_pairs = rest_n**2 - (size_squares[self.bin_of] - n**2)
+        others = self._bin_sums((self.n > 0).astype(np.int64))[self.bin_of] - (n > 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             whole = ((bin_sum**2 - squares) / (size**2 - size_squares))[self.bin_of]
             rest = (rest_s**2 - (squares[self.bin_of] - s**2)) / rest_pairs
-            # With weights, only rounding is left of a single other entry.
-            paired = rest_pairs > 1e-12 * rest_n**2
+            # Not by weight alone: rounding leaves some pairs of a single other entry.
+            paired = (others > 1) & (rest_pairs > 1e-12 * rest_n**2)
             values = 2 * self.u * rest_s / rest_n - np.where(paired, rest, whole)
         return np.where(rest_n > 0, values, 0.0)
 
