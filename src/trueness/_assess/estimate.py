@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Literal, cast
 
 from trueness._assess.asked import ESTIMATE
-from trueness._assess.assessment import asked_of
+from trueness._assess.reading import asked_of
 from trueness._input.arguments import Seed, checked_word
 from trueness._input.weights import WEIGHT_TYPES
 from trueness.infer._questions import question_of

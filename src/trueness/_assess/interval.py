@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from trueness._assess.asked import INTERVAL
-from trueness._assess.assessment import asked_of
+from trueness._assess.reading import asked_of
 from trueness._input.arguments import check_flag
 from trueness._keywords import suggests_keywords
 from trueness._numerics.pairs import Support

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import numpy as np
 
 from trueness._assess.asked import FLOOR
-from trueness._assess.assessment import asked_of
+from trueness._assess.reading import asked_of
 from trueness._input.arguments import (
     MOST_WORKERS,
     Seed,

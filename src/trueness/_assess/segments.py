@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trueness._assess.asked import SEGMENTS
-from trueness._assess.assessment import asked_of
+from trueness._assess.reading import asked_of
 from trueness._input.arguments import Seed, checked_fraction, checked_resamples, whole_seed
 from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
