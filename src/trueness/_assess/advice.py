@@ -18,7 +18,7 @@ from trueness._assess.statement import advice_on_statement
 from trueness._assess.where import LONGEST, SegmentRow, is_as_all_rows, segment_name, worst_segment
 from trueness._input.segment_columns import SegmentColumn
 from trueness._text.numbers import number, percent, points, total
-from trueness._text.strings import shorten
+from trueness._text.strings import capitalized, shorten
 from trueness.errors import quietly
 from trueness.measure._slope import inside_cells
 from trueness.results import Estimate, PriorShift, Segments, Verdict
@@ -59,6 +59,12 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
     stated = advice_on_statement(verdict)
     if stated is not None:
         return stated
+    if verdict.decisive is not None:
+        reason = (
+            f"{capitalized(verdict.decisive.in_words)}; {verdict.decisive.without}. If the value "
+            "is a mistake, mend it and judge the scores again."
+        )
+        return Advice("check-labels", "Check the row that decides", reason)
     if verdict.doubt:
         return _about_a_doubt(a, verdict)
     if verdict.code == "too-good":

@@ -17,6 +17,7 @@ from trueness._assess.asked import (
     VERDICT,
     Asked,
 )
+from trueness._assess.decisive import decisive_row
 from trueness._assess.judgement import NEEDED, is_rejected, joint_verdict, judge, power_of
 from trueness._assess.notes import Notes
 from trueness._assess.picture import first_picture
@@ -163,7 +164,8 @@ def verdict(a: Asked) -> Verdict:
         segments=quietly(a.ask, SEGMENTS),
         classes=quietly(a.ask, CLASS_ROWS),
     )
-    return with_statement(a, replace(judged, cluster_name=a.rows.labels.cluster))
+    judged = replace(judged, cluster_name=a.rows.labels.cluster, decisive=decisive_row(a, judged))
+    return with_statement(a, judged)
 
 
 def _joint_verdict(a: Asked) -> Verdict:

@@ -129,7 +129,7 @@ def _cost(a: Asked, verdict: Verdict, advice: Advice) -> Answer:
     best = None if fixes is None else fixes.most_promising
     if fixes is None or best is None:
         return _cost_of_sums(a, code)
-    if verdict.doubt in ("inverted", "confidence"):
+    if verdict.doubt in ("inverted", "confidence") or verdict.decisive is not None:
         return Answer(question, "Not known before the scores are checked", "", {})
     before = fixes.before.brier
     numbers = {

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from trueness._text.numbers import number, percent, percents
-from trueness._text.strings import shorten, uncapitalized
+from trueness._text.strings import capitalized, shorten, uncapitalized
 from trueness.infer.group._segments import worst_class
 from trueness.results import Segments, Slices, Verdict
 from trueness.results._first_screen import Answer, Picture
@@ -66,6 +66,10 @@ def where(grounds: Grounds) -> Answer:
     if verdict.has_few_clusters and not verdict.rejected and not verdict.flags:
         detail = _if_independent(grounds.picture)
         return Answer(_QUESTION, f"Not known from {verdict.clusters} clusters", detail, numbers)
+    if verdict.decisive is not None:
+        detail = f"{capitalized(verdict.decisive.in_words)}."
+        phrase = f"In one row, whose score is {verdict.decisive.score_in_words}"
+        return Answer(_QUESTION, phrase, detail, numbers)
     places = [*_range_places(grounds), *_group_places(grounds)]
     if not places:
         sentences = [_segments_alike(grounds), _class_sentence(grounds), _calm(grounds.picture)]

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from trueness._text.numbers import count, p_value
+from trueness._text.numbers import count, number, p_value
 from trueness._text.strings import capitalized, shorten
 from trueness.results import _verdict_words as words
 from trueness.results._first_screen import in_lines, rows_and_level
@@ -63,6 +63,42 @@ class DetectionPower(Record):
     def enough(self) -> bool:
         """Whether each of them would have been noticed with probability 0.8."""
         return min(self.ratio, self.error) >= words.ENOUGH
+
+
+@dataclass(frozen=True)
+class DecisiveRow(Record):
+    """A row on which the verdict rests: its score is extreme, and its label the other one."""
+
+    score: float
+    """Its score."""
+    happened: bool
+    """Whether the event happened."""
+    pvalue: float
+    """The p-value of the omnibus test without it."""
+    slope: float
+    """The calibration slope without it; nan if it has no estimate."""
+
+    @property
+    def in_words(self) -> str:
+        """Score and label: "its score is 8.5e-22, and the event happened"."""
+        label = "the event happened" if self.happened else "the event did not happen"
+        return f"its score is {self.score_in_words}, and {label}"
+
+    @property
+    def score_in_words(self) -> str:
+        """The score with two digits of its distance from 0 or 1."""
+        if self.score < 0.5:
+            return f"{self.score:.2g}"
+        return f"1 − {1 - self.score:.2g}"
+
+    @property
+    def without(self) -> str:
+        """The evidence without it: "Without it p = 0.30, slope 1.02"."""
+        slope = "" if math.isnan(self.slope) else f", slope {number(self.slope, 2)}"
+        return f"without it {p_value(self.pvalue)} (omnibus test){slope}"
+
+    def __str__(self) -> str:
+        return capitalized(f"{self.in_words}; {self.without}.")
 
 
 @dataclass(frozen=True)
@@ -199,6 +235,9 @@ class Verdict(Record):
     counted_rows: int = 0
     """How many rows stand for `n`, if weights were taken as counts only because they are whole
     numbers; else 0."""
+
+    decisive: DecisiveRow | None = None
+    """The row with an extreme score and the other label that decides alone, if there is one."""
 
     statement: Statement | None = None
     """What was stated, if it is not the probability of a label."""

@@ -101,8 +101,13 @@ def headline(v: Judged) -> str:
 
 
 def _not_calibrated(v: Judged) -> str:
-    """That an error of size was shown, and of which kinds."""
+    """That an error of size was shown, and of which kinds; or the row that decides alone."""
     opening = "Not calibrated"
+    if _rests_on_one_row(v):
+        return (
+            f"{opening}, but one of {v.n:,} rows decides that: {v.decisive.in_words}. Check this "
+            "value first"
+        )
     if v.has_few_rows and not _impossible(v):
         events = count(round(v.n * v.rate), nouns(v).events.removesuffix("s"))
         opening = f"Few rows ({v.n:,}, with {events}), but not calibrated"
@@ -117,6 +122,10 @@ def _not_calibrated(v: Judged) -> str:
     if uncertain:
         return f"{opening}{uncertain}"
     return f"{opening}: predicted and observed rates differ"
+
+
+def _rests_on_one_row(v: Judged) -> bool:
+    return v.decisive is not None and not _impossible(v)
 
 
 def _errors(v: Judged) -> list[str]:
@@ -269,7 +278,7 @@ def _sentence(text: str) -> str:
 def evidence(v: Judged) -> str:
     """How strong it is, with the p-value and the numbers behind the headline."""
     parts = _grounds(v)
-    place = int(v.rejected and v.test is not None)
+    place = int(v.rejected and v.test is not None) + int(_rests_on_one_row(v))
     if not v.is_of_labels:
         for flags in reversed(v.flags):
             parts.insert(place, flags.sentence if v.rejected else flags.strength)
@@ -337,6 +346,8 @@ def _grounds(v: Judged) -> list[str]:
         parts.append(shown if v.rejected else within)
     if test is not None and test.contradicted and not _impossible(v):
         parts.append(f"{_wrong_certainties(v)}, which is possible only if they were rounded")
+    if _rests_on_one_row(v):
+        parts.append(v.decisive.without)
     if v.code in ("miscalibrated", "nearly-calibrated"):
         parts += [limits for _, limits in _kinds_of_error(v)]
         parts += _prior_shift_in_words(v)
