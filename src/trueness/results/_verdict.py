@@ -236,11 +236,10 @@ class Verdict(Record):
     """How many rows stand for `n`, if weights were taken as counts only because they are whole
     numbers; else 0."""
 
-    decisive: DecisiveRow | None = None
-    """The row with an extreme score and the other label that decides alone, if there is one."""
-
     statement: Statement | None = None
     """What was stated, if it is not the probability of a label."""
+    decisive: DecisiveRow | None = None
+    """The row with an extreme score and the other label that decides alone, if there is one."""
 
     @property
     def rare(self) -> bool:
