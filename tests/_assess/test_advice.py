@@ -219,6 +219,15 @@ def test_advice_on_several_labels_is_about_the_worst():
     assert (a.advice.kind, a.advice.value) == ("recalibrate", "1")
 
 
+def test_the_advice_to_check_the_clusters_says_how():
+    y, p = drawn(wrong=lambda p: p)
+    pairs = np.arange(len(y)) % 2
+    lines = str(tn.assess(y, p, cluster=pairs)).splitlines()
+    place = lines.index("  What to do     Check the clusters")
+    assert "np.unique(cluster, return_counts=True)" in lines[place + 1]
+    assert lines[place + 2].strip() == "tn.report(y_true, y_prob, cluster=another_column)"
+
+
 def test_the_first_screen_says_what_to_do():
     a = tn.assess(*drawn(wrong=too_extreme))
     lines = str(a).splitlines()

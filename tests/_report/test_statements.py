@@ -104,6 +104,25 @@ def test_many_levels_have_a_band_instead_of_bars(rows):
     assert 'class="error"' not in picture
 
 
+def test_pages_on_intervals_and_quantiles_have_only_what_fits_them(rows):
+    x, y = rows
+    intervals = tn.events.interval(y, x - 1.2, x + 1.2, coverage=0.9)
+    quantiles = tn.events.quantiles(y, x[:, None] + 0.7 * Z, levels=LEVELS)
+    region = {"region": np.arange(600) % 2}
+    for events, has_event in ((intervals, True), (quantiles, False)):
+        report = tn.report(events, by=region, progress=False)
+        covered = tn.assess(events).coverage
+        for text in (report.to_text(), report.page()):
+            for word in ("AUC", "Slope", "Prevalence", "TCE 1", "MCE:", "Emax", "TRIPOD"):
+                assert word not in text
+            assert "Stated and observed shares" in text
+            assert f"{covered.low[0]:.4f} to {covered.high[0]:.4f}" in text
+        assert ("event: outcome" in report.to_text()) == has_event
+    assert "· 600 outcomes with quantiles at 3 levels ·" in report.to_text()
+    assert "600 outcomes with quantiles at 3 levels: 1,800 rows" in report.page()
+    assert "so each outcome is a cluster" in report.page()
+
+
 @pytest.mark.slow
 def test_a_report_on_a_horizon_says_how_many_rows_were_censored():
     rng = np.random.default_rng(1)

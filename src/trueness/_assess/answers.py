@@ -101,6 +101,12 @@ def _how_far(a: Asked, verdict: Verdict) -> Answer:
         numbers |= {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
         size = typical_error(interval, rejected=verdict.rejected)
         average = f"Events are rare, so their ratio leads. The error is {size}. {average}"
+    size_shown = interval.estimate if verdict.rejected else interval.high
+    if size_shown < ece.value:
+        average += (
+            " It is the larger of the two since chance adds to it, and is taken off the typical "
+            "error."
+        )
     level = f"{level_percent(verdict.level)} confidence"
     if verdict.level != a.level:
         level += f", so that all labels together have {level_percent(a.level)}"

@@ -35,6 +35,8 @@ def command_for(
         if in_python:
             return _doubt_in_python(verdict.doubt, origin)
         return _doubt_command(verdict.doubt, command, origin)
+    if advice.kind == "check-clusters":
+        return _check_clusters(origin, model)
     if advice.kind == "need-rows":
         return "" if command is None else command.line("report")
     if advice.kind == "adjust":
@@ -64,6 +66,22 @@ def _doubt_command(doubt: str, command: Command | None, origin: Provenance) -> s
     if doubt == "confidence" or origin.other is None or command is None:
         return ""
     return command.line("report", pos_label=str(origin.other))
+
+
+def _check_clusters(origin: Provenance, model: str) -> str:
+    """How to see how many rows each cluster has, and how to name another column."""
+    if model not in origin.commands:
+        scores = origin.arguments.split(",")[0]
+        count = "np.unique(cluster, return_counts=True)  # the rows of each cluster"
+        return f"{count}\ntn.report(y_true, {scores}, cluster=another_column)"
+    command = origin.commands[model]
+    if command is None or command.cluster is None:
+        return ""
+    by_cluster = shlex.join(["--by", command.cluster])
+    return (
+        f"{command.line('segments')} {by_cluster}\n"
+        f"{command.line('report')} --cluster ANOTHER_COLUMN"
+    )
 
 
 def fit_arguments(evidence: Evidence, event: Hashable, *, several: bool, named: bool) -> str:

@@ -14,8 +14,9 @@ _COLUMNS: dict[Kind, str] = {
     ),
     "count": "n Rows, k k, questions Questions",
     "number": (
-        "set Set, bin Bin, block Block, score Mean score, rate Rate, interval Interval, ratio "
-        "Obs./exp., l2 Typical error, ece ECE, floor Noise floor, brier Brier score, log_loss "
+        "set Set, stated Stated, bin Bin, block Block, score Mean score, rate Rate, "
+        "interval Interval, ratio Obs./exp., l2 Typical error, ece ECE, "
+        "floor Noise floor, brier Brier score, log_loss "
         "Log loss, slope Slope, observed_expected Obs./exp., accuracy Accuracy, mean_confidence "
         "Confidence, aurc AURC, accept_from Accept from, accepted Accepted, scores Scores, "
         "median Median score, shrunk Shrunk gap, expected Expected, observed Observed, limits "

@@ -370,6 +370,10 @@ _DEFINITIONS = {
 }
 
 
+_OF_STATEMENTS = {"ECE", "typical error", "noise floor", "test", "flagged segments", "clusters"}
+"""Terms that occur on a page about intervals or quantiles."""
+
+
 def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> dict[str, str]:
     """The terms that these rows or sums have, each with a sentence."""
     of_rows = subject.source == "rows"
@@ -382,6 +386,8 @@ def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> di
         absent.add("flagged segments")
     if subject.source == "bins":
         absent |= _DEFINITIONS.keys() - {"ECE", "observed/expected", "clusters"}
+    if has_one_statement(subject.first):
+        absent |= _DEFINITIONS.keys() - _OF_STATEMENTS
     if subject.cluster is None:
         absent.add("clusters")
     if subject.view != "confidence" or not of_rows:

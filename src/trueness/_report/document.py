@@ -13,7 +13,7 @@ from trueness._assess.answers import OF_A_SEGMENT
 from trueness._assess.commands import as_options, in_python, shifts_segments
 from trueness._report.answers import CLAUSES
 from trueness._report.decisions import decision_sentences
-from trueness._report.measure_tables import shown_estimates, states_one_share
+from trueness._report.measure_tables import shown_estimates
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import (
     cells_in_words,
@@ -228,7 +228,11 @@ def what_was_judged(contents: Contents) -> Iterator[str]:
         yield origin.file
     if len(contents.models) == 1 and contents.models[0].name != "scores":
         yield f"scores {contents.models[0].name}"
-    yield f"{count(contents.rows.used, 'row')}{_in_clusters(contents)}"
+    outcomes = _outcomes_at_levels(contents)
+    if outcomes:
+        yield outcomes
+    else:
+        yield f"{count(contents.rows.used, 'row')}{_in_clusters(contents)}"
     if contents.view == "multilabel":
         yield count(len(contents.models), "label")
     elif contents.rows.classes is not None:
@@ -236,12 +240,12 @@ def what_was_judged(contents: Contents) -> Iterator[str]:
         yield f"{len(contents.rows.classes)} classes{label}"
         if len(contents.models) == 1:
             yield f"accuracy {rate}"
-    elif origin.event is not None:
+    elif origin.event is not None and not outcomes:
         event = origin.event if origin.label is None else f"{origin.label} = {origin.event}"
         yield f"event: {event} ({rate})"
     elif origin.label is not None:
         yield f"label {origin.label}, event rate {rate}"
-    else:
+    elif not outcomes:
         yield f"event rate {rate}"
     day = datetime.date.fromisoformat(origin.date)
     yield f"{day.day} {day:%B %Y}"
@@ -256,7 +260,8 @@ def _model_pieces(model: Model, contents: Contents, depth: int) -> Iterator[Piec
     tables = model_tables(model, contents)
     fixes = model.remedies
     before: dict[str, tuple[str, ...]] = {"bins": (worst_sentence(model, tables["bins"]),)}
-    after: dict[str, tuple[str, ...]] = {"summary_more": model.notes}
+    last_of_summary = "summary_more" if "summary_more" in tables else "summary"
+    after: dict[str, tuple[str, ...]] = {last_of_summary: model.notes}
     if model.segments is not None:
         after["segments"] = model.segments.notes
     if model.slices is not None:
@@ -289,6 +294,8 @@ def headings(contents: Contents) -> dict[str, str]:
     heads = _HEADINGS | {"panel": panel}
     if all(model.verdict.code in ("no-evidence", "too-few-rows") for model in contents.models):
         heads |= {"bins": "Range by range", "remedies": "What recalibration would change"}
+    if any(model.coverage is not None for model in contents.models):
+        heads |= {"bins": "Stated and observed shares"}
     return heads
 
 
@@ -298,8 +305,8 @@ def plural(contents: Contents) -> str:
 
 
 def worst_sentence(model: Model, table: Table) -> str:
-    """Which bins contribute most to the ECE; empty where all rows have one stated probability."""
-    if states_one_share(model):
+    """Which bins contribute most to the ECE; empty for intervals and quantiles, without bins."""
+    if model.coverage is not None:
         return ""
     if not model.worst or number(model.summary.ece) == number(0.0):
         return "No bin has a gap between its rate and its mean score."
@@ -515,9 +522,24 @@ def _in_clusters(contents: Contents) -> str:
     return f" in {clusters_in_words(clusters.number, contents.source != 'rows')}"
 
 
+def _outcomes_at_levels(contents: Contents) -> str:
+    """How many outcomes are judged beside quantiles at how many levels; empty for anything else."""
+    covered = contents.models[0].coverage
+    if covered is None or covered.stated.size == 1:
+        return ""
+    outcomes = f"{count(covered.n, 'outcome')} with quantiles at {covered.stated.size} levels"
+    clusters = contents.clusters
+    if clusters is None or clusters.number == covered.n:
+        return outcomes
+    return f"{outcomes}, in {count(clusters.number, 'cluster')}"
+
+
 def _rows_sentence(contents: Contents) -> str:
     """How many rows were used, and what happened to the others."""
     rows = contents.rows
+    outcomes = _outcomes_at_levels(contents)
+    if outcomes:
+        return f"{outcomes}: {count(rows.used, 'row')}, one for each outcome and level"
     used = f"{count(rows.used, 'row')}{_SOURCES[contents.source].format(given=rows.given)}"
     if contents.clusters is not None:
         used += f",{_in_clusters(contents)}"
@@ -541,6 +563,14 @@ def _methods(model: Model) -> str:
     return "; ".join(f"{', '.join(names)}: {method}" for method, names in measures.items())
 
 
+def _clusters_are_outcomes(contents: Contents) -> str:
+    """That every outcome is a cluster, since its levels depend on each other; else empty."""
+    covered = contents.models[0].coverage
+    if covered is None or contents.clusters is None or contents.clusters.number != covered.n:
+        return ""
+    return "The levels of one outcome depend on each other, so each outcome is a cluster. "
+
+
 def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
     """Data, options and methods."""
     settings = contents.settings
@@ -551,7 +581,8 @@ def circumstances(contents: Contents) -> Iterator[tuple[str, str]]:
     if clusters is not None:
         yield (
             "clusters",
-            f"{clusters.number:,}, equivalent to {clusters.effective:,.1f} of equal size. "
+            f"{_clusters_are_outcomes(contents)}{clusters.number:,}, equivalent to "
+            f"{clusters.effective:,.1f} of equal size. "
             f"Taken into account by: {', '.join(clusters.considered)}. "
             f"As if rows were independent: {', '.join(clusters.ignored)}.",
         )

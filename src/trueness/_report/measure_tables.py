@@ -5,7 +5,6 @@ Each with its interval or its value if calibrated.
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
@@ -22,7 +21,7 @@ from trueness._text.numbers import (
 from trueness._text.strings import capitalized
 from trueness._text.table import Cell, Column, Table
 from trueness.infer._catalogue import MEASURES
-from trueness.results import Estimate, Panel
+from trueness.results import Estimate
 from trueness.results._inference import INDEPENDENT_FLOOR, contradicted_in_words
 from trueness.results._page import Model, Summary
 from trueness.results._panel import WRONG_CERTAINTIES
@@ -32,22 +31,6 @@ Form: TypeAlias = Callable[[float], str]
 
 _FIRST = ("ece_interval", "test", "ece", "ece_classwise")
 """The lines of the first table; the others are in a fold."""
-
-
-_TELLING_ROWS_APART = frozenset(
-    {
-        "rate",
-        "mean_score",
-        "mce",
-        "slope",
-        "free_intercept",
-        "auc",
-        "discrimination",
-        "scaled_brier",
-    }
-    | {"ici", "e50", "e90", "emax", "cox"}
-)
-"""Measures that say nothing where all rows have the same stated probability."""
 
 
 class _Line(NamedTuple):
@@ -81,31 +64,15 @@ def panel_table(model: Model, level: float, *, top_label: bool) -> Table:
     return _measures(lines, model, level, "panel", "Right on average, spread, accuracy")
 
 
-def states_one_share(model: Model) -> bool:
-    """Whether all rows have one stated probability, as intervals of one coverage have."""
-    return model.coverage is not None and model.coverage.stated.size == 1
-
-
-def shown_panel(model: Model) -> Panel | None:
-    """The panel, without what tells rows apart where all have one stated probability."""
-    panel = model.panel
-    if panel is None or not states_one_share(model):
-        return panel
-    places = [i for i, key in enumerate(panel.names) if key not in _TELLING_ROWS_APART]
-    return replace(
-        panel,
-        names=tuple(panel.names[i] for i in places),
-        estimates=tuple(panel.estimates[i] for i in places),
-        tests=tuple(test for test in panel.tests if test.method not in _TELLING_ROWS_APART),
-    )
-
-
 def shown_estimates(model: Model) -> list[Estimate]:
-    """The estimates of the summary that the page shows."""
+    """The estimates of the summary that the page shows: of intervals and quantiles the ECE alone.
+
+    Their probabilities are stated, one or a few for all rows: nothing ranks these.
+    """
     estimates = model.summary.estimates
-    if not states_one_share(model):
+    if model.coverage is None:
         return list(estimates.values())
-    return [e for key, e in estimates.items() if key not in _TELLING_ROWS_APART]
+    return [estimate for key, estimate in estimates.items() if key in _FIRST]
 
 
 def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, caption: str) -> Table:
@@ -123,8 +90,6 @@ def _measures(lines: Iterable[_Line], model: Model, level: float, name: str, cap
         Column("meaning", "Meaning", optional=True),
     )
     shown = [line for line in lines if line.value != "–" or not s.absent]
-    if states_one_share(model):
-        shown = [line for line in shown if line.key not in _TELLING_ROWS_APART]
     rows = []
     for line in shown:
         rows.append(
@@ -291,7 +256,9 @@ def _line_measures(model: Model, top_label: bool) -> Iterator[_Line]:
     s = model.summary
     yield from _listed(s, "line", " (confidence)" if top_label else "")
     if s.n_certain:
-        left_out = f"left out of slope and intercepts; {contradicted_in_words(s.n_certain_wrong)}"
+        counted = model.blocks is not None  # there are blocks where weights count rows
+        wrong = contradicted_in_words(s.n_certain_wrong, counted=counted)
+        left_out = f"left out of slope and intercepts; {wrong}"
         yield _Line("n_certain", "Scores of exactly 0 or 1", total(s.n_certain), meaning=left_out)
 
 
@@ -352,7 +319,7 @@ def _curve_measures(model: Model) -> Iterator[_Line]:
             meaning="95 % of the rows are that near their event rate, if it rises with the score "
             "(monotone band)",
         )
-    panel = shown_panel(model)
+    panel = model.panel
     if panel is None:
         return
     for test in panel.tests:

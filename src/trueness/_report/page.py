@@ -22,7 +22,6 @@ from trueness._report.figures import (
     segments_chart,
     slices_chart,
 )
-from trueness._report.measure_tables import shown_panel
 from trueness._report.reliability import reliability_chart
 from trueness._report.series_picture import series_chart
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
@@ -197,8 +196,8 @@ def _overview(model: Model) -> str:
 
 def _panel_text(model: Model) -> str:
     """The panel as text for a paper; empty without one."""
-    panel = shown_panel(model)
-    if panel is None:
+    panel = model.panel
+    if panel is None or model.coverage is not None:
         return ""
     text = text_on_page(
         panel,

@@ -21,6 +21,7 @@ from trueness._text.numbers import (
     span,
 )
 from trueness._text.table import Cell, Table
+from trueness.results._coverage import Coverage
 from trueness.results._first_screen import Picture
 from trueness.results._page import Blocks, Model, Segments
 from trueness.results._segments import ClassRow, Slices
@@ -79,6 +80,23 @@ def bins_table(model: Model) -> Table:
         name="bins",
         caption=f"Bins: {picture.words}",
     )
+
+
+def coverage_table(covered: Coverage) -> Table:
+    """The stated coverage of intervals, or levels of quantiles, beside the observed shares."""
+    columns = columns_of(
+        "stated rate interval gap",
+        rate="Observed",
+        interval=f"{level_percent(covered.level)} interval",
+    )
+    lines = []
+    for stated, value, low, high in zip(
+        covered.stated, covered.value, covered.low, covered.high, strict=True
+    ):
+        gap = signed_with_limits(value - stated, low - stated, high - stated)[0]
+        lines.append((stated, value, Cell(low, span(low, high)), Cell(value - stated, gap)))
+    note = f"Gap: observed − stated. Limits: {covered.method}."
+    return Table.from_lines(columns, lines, notes=[note], name="coverage", caption=covered.words)
 
 
 def _or_zero(limit: float) -> float:
@@ -151,13 +169,20 @@ def _with_limits(value: float, low: float, high: float, decimals: int) -> Cell:
     return Cell(value, f"{text} [{limits[0]} to {limits[1]}]")
 
 
-def segments_table(segments: Segments, brier: float) -> Table:
+def segments_table(segments: Segments, brier: float, covered: Coverage | None = None) -> Table:
     """The table of the segments, the costliest first.
 
     `brier` is the Brier score of all rows, whose shares the costs are. A note counts those left
-    out.
+    out. Of intervals and quantiles, `covered` is what was stated and observed over all rows.
     """
-    columns = columns_of("column value flag n score rate gap shrunk ratio adjusted overall cost")
+    titles = {}
+    if covered is not None:
+        titles = {"score": "Stated", "rate": "Observed", "ratio": "Obs./stated"}
+        if covered.stated.size > 1:
+            titles["n"] = "Rows × levels"
+    columns = columns_of(
+        "column value flag n score rate gap shrunk ratio adjusted overall cost", **titles
+    )
     shown = shown_segments(segments)
     rows = []
     for row in shown:

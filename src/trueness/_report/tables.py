@@ -18,6 +18,7 @@ from trueness._report.part_tables import (
     bins_table,
     blocks_table,
     classes_table,
+    coverage_table,
     segments_table,
     slices_table,
     top_k_table,
@@ -73,16 +74,17 @@ def model_tables(model: Model, contents: Contents) -> dict[str, Table]:
     """The tables of one model, by name."""
     level = contents.settings.level
     top_label = contents.view in ("confidence", "top-label")
-    tables = {
-        "summary": summary_table(model, level, top_label=top_label),
-        "summary_more": other_errors_table(model, level, top_label=top_label),
-        "panel": panel_table(model, level, top_label=top_label),
-        "bins": bins_table(model),
-    }
-    if model.blocks is not None:
+    tables = {"summary": summary_table(model, level, top_label=top_label)}
+    if model.coverage is None:
+        tables["summary_more"] = other_errors_table(model, level, top_label=top_label)
+        tables["panel"] = panel_table(model, level, top_label=top_label)
+        tables["bins"] = bins_table(model)
+    else:
+        tables["bins"] = coverage_table(model.coverage)
+    if model.blocks is not None and model.coverage is None:
         tables["blocks"] = blocks_table(model.blocks)
     if model.segments is not None:
-        tables["segments"] = segments_table(model.segments, model.summary.brier)
+        tables["segments"] = segments_table(model.segments, model.summary.brier, model.coverage)
     if model.slices is not None:
         tables["slices"] = slices_table(model.slices)
     if model.classes is not None:

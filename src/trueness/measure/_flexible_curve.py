@@ -514,10 +514,10 @@ def warn_certain_scores(tally: Tally) -> None:
     if certain:
         total = sum(float(part.totals.weight) for part in tally.parts)
         wrong = sum(part.wrong for part in parts)
-        warn(
-            left_out(total, certain, wrong, "The spline leaves", "`'loess'` uses all rows."),
-            CertainScoresWarning,
-        )
+        counted = all(part.whole for part in tally.parts)
+        rest = "`'loess'` uses all rows."
+        sentence = left_out(total, certain, wrong, "The spline leaves", rest, counted=counted)
+        warn(sentence, CertainScoresWarning)
 
 
 def warn_no_curve() -> None:

@@ -234,9 +234,12 @@ def _estimate(
     parts, certain, wrong = zip(*(_inside(part) for part in sums.parts), strict=True)
     if any(certain):
         total = sum(float(part.totals.weight) for part in sums.parts)
+        counted = all(part.whole for part in sums.parts if isinstance(part, Cells))
         rest = "Observed/expected, Brier score and ECE use all rows."
         warn(
-            left_out(total, sum(certain), sum(wrong), "Slope and intercept leave", rest),
+            left_out(
+                total, sum(certain), sum(wrong), "Slope and intercept leave", rest, counted=counted
+            ),
             CertainScoresWarning,
         )
     inside = Parts(sums.kind, parts, sums.classes)
@@ -301,24 +304,26 @@ def inside_cells(cells: Cells) -> InsideCells:
     return InsideCells(kept, certain.item(), wrong.item(), certain_weight.item())
 
 
-def left_out(total: float, certain: float, wrong: float, who: str, rest: str) -> str:
+def left_out(
+    total: float, certain: float, wrong: float, who: str, rest: str, *, counted: bool
+) -> str:
     """The sentence that says that scores of exactly 0 and 1 are left out, and why.
 
-    `total`, `certain` and `wrong` are the rows (or weights) of all scores, of these, and of those
-    contradicted by their labels. `who` is the subject with its verb, such as "Slope and intercept
-    leave"; `rest` is a closing sentence.
+    `total`, `certain` and `wrong` are the rows of all scores, of these, and of those contradicted
+    by their labels; they are weights unless `counted`. `who` is the subject with its verb, such as
+    "Slope and intercept leave"; `rest` is a closing sentence.
     """
     amounts = f"{amount_in_words(certain)} of {amount_in_words(total)}"
     subject = f"{amounts} scores are exactly 0 or 1"
-    if certain == 1:
+    if certain == 1 and counted:
         contradiction = "contradicts" if wrong else "does not contradict"
         return (
             f"{amounts} scores is exactly 0 or 1. {who} it out, since its log-odds are infinite; "
             f"it {contradiction} its label. {rest}"
         )
-    if total != round(total):
+    if not counted:
         subject = f"Scores of exactly 0 or 1 have a weight of {amounts}"
-    why = f"since their log-odds are infinite; {contradicted_in_words(wrong)}"
+    why = f"since their log-odds are infinite; {contradicted_in_words(wrong, counted=counted)}"
     return f"{subject}. {who} them out, {why}. {rest}"
 
 

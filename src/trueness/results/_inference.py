@@ -498,9 +498,12 @@ class Estimate(Record):
         return f"{value}, no interval; a calibrated model would show {floor} ({rows})"
 
 
-def contradicted_in_words(wrong: float) -> str:
-    """How many scores of exactly 0 and 1 have the other label, or which weight they have."""
-    if wrong != round(wrong):
+def contradicted_in_words(wrong: float, *, counted: bool) -> str:
+    """How many scores of exactly 0 and 1 have the other label, or which weight they have.
+
+    `counted` says whether weights count rows, so that `wrong` is a number of scores.
+    """
+    if wrong and not counted:
         return f"some, with a weight of {amount_in_words(wrong)}, contradict their label"
     if wrong == 0:
         return "none of them contradicts its label"

@@ -19,7 +19,7 @@ from trueness._text.numbers import (
 )
 from trueness._text.strings import align, capitalized, grouped, uncapitalized, wrap
 from trueness.errors import InputError
-from trueness.results._inference import Estimate, Significance
+from trueness.results._inference import Estimate, Significance, amount_in_words
 from trueness.results._record import Record, html_cell, html_table, html_text
 
 Answer: TypeAlias = Any
@@ -254,7 +254,7 @@ class Panel(Record, Mapping[str, Estimate | Significance]):
 
     def rows_in_words(self, joint: str = ", ") -> str:
         """How many rows, clusters and events there are."""
-        events = f"events of weight {self.events:,.5g}"
+        events = f"events of weight {amount_in_words(self.events)}"
         if float(self.events).is_integer():
             events = count(int(self.events), "event")
         rows = count(self.n, "row")

@@ -102,6 +102,30 @@ def test_scores_of_0_and_1_are_counted_and_change_nothing_else():
     )
 
 
+def test_whole_sampling_weights_are_not_called_scores():
+    """Four scores, one of them wrong: its weight of 7 is no number of scores."""
+    y, p = some_rows()
+    weight = np.r_[np.full(len(y), 2), 3, 7, 4, 5]
+    with pytest.warns(tn.errors.CertainScoresWarning, match="have a weight of 19 of "):
+        tn.calibration_slope(
+            [*y, 0, 1, 1, 1],
+            [*p, 0.0, 0.0, 1.0, 1.0],
+            sample_weight=weight,
+            weight_type="importance",
+        )
+    found = tn.estimate(
+        "slope",
+        [*y, 0, 1, 1, 1],
+        [*p, 0.0, 0.0, 1.0, 1.0],
+        sample_weight=weight,
+        weight_type="importance",
+    )
+    assert found.note.startswith(
+        "4 scores of exactly 0 or 1 are left out, since their log-odds are infinite; "
+        "some, with a weight of 7, contradict their label."
+    )
+
+
 def test_of_sampling_weights_scores_of_0_and_1_are_counted_not_weighed():
     """Sampling weights of 1,000 on average: five scores, not 5,000."""
     y, p = some_rows()
