@@ -43,12 +43,14 @@ from trueness._assess.statement import has_one_statement
 from trueness._assess.where import Grounds, where
 from trueness._level import Level
 from trueness._report.answers import conclusion, overall_conclusion
+from trueness._tally.tally import Tally
 from trueness._text.numbers import level_percent, rule_in_words
 from trueness._version import __version__
 from trueness.errors import quietly
 from trueness.results import Judge, Series, Slices, Verdict
 from trueness.results import Segments as Tested
 from trueness.results._page import (
+    Blocks,
     Contents,
     Model,
     Provenance,
@@ -202,24 +204,17 @@ def _model(
     largest = top_k(a, notes) if data.classwise is not None else None
     classes = quietly(a.ask, CLASS_ROWS)
     panel = validation_panel(a, options)
-    verdict = replace(
-        quietly(levels.verdict.ask, VERDICT),
-        of_answers=provenance.of_answers,
-        cluster_name=a.rows.labels.cluster or provenance.cluster_name,
-    )
+    verdict = _verdict(levels, provenance)
     tested = quietly(levels.segments.ask, SEGMENTS)
     wanted = advise(a, verdict, tested)
     slices = page_slices(levels.segments)
-    blocks = None
-    if tally is not None and tally.parts[0].whole:
-        blocks = isotonic_blocks(tally.parts[0], ALPHA)
     model = Model(
         name=name,
         verdict=conclusion(verdict, name if len(subject.models) > 1 else ""),
         summary=summary,
         picture=shown,
         worst=shown.costliest[:_WORST],
-        blocks=blocks,
+        blocks=_blocks(tally),
         panel=panel,
         curve=None if panel is None else calibration_curve(data, options),
         segments=_with_notes(segments, note_on_map(levels.segments, tested, wanted)),
@@ -243,6 +238,22 @@ def _model(
     )
     step()
     return _with_answers(model, a, verdict, tested, provenance)
+
+
+def _verdict(levels: _Levels, provenance: Provenance) -> Verdict:
+    """The verdict, and what its words need to know of where the rows come from."""
+    return replace(
+        quietly(levels.verdict.ask, VERDICT),
+        of_answers=provenance.of_answers,
+        cluster_name=levels.numbers.rows.labels.cluster or provenance.cluster_name,
+    )
+
+
+def _blocks(tally: Tally | None) -> Blocks | None:
+    """The test-based diagram; None for bins, and where weights are not whole numbers."""
+    if tally is None or not tally.parts[0].whole:
+        return None
+    return isotonic_blocks(tally.parts[0], ALPHA)
 
 
 def _remedies(a: Asked, notes: Notes) -> Remedies | None:

@@ -23,6 +23,11 @@ from trueness._report.figures import (
     slices_chart,
 )
 from trueness._report.reliability import reliability_chart
+from trueness._report.remedies_sentences import (
+    guarantee_sentence,
+    prior_shift_sentence,
+    remedies_sentence,
+)
 from trueness._report.series_picture import series_chart
 from trueness._report.tables import INDEPENDENT, model_tables, report_tables
 from trueness._text.numbers import level_percent, percentage, total
@@ -139,7 +144,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         sections.append("decisions")
     guarantee = ""
     if model.remedies is not None:
-        guarantee = document.guarantee_sentence(model.remedies)
+        guarantee = guarantee_sentence(model.remedies)
     # Terms are explained where they first occur, so the order of these calls matters.
     headline = _marked_up(model.verdict.headline, explained)
     certainty = _marked_up(model.verdict.evidence, explained)
@@ -168,8 +173,8 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
         "fix_charts": {name: Markup(chart) for name, chart in remedy_charts(model).items()},
         "decisions": model.decisions and decision_sentences(model.decisions),
         "decision_chart": model.decisions and Markup(decision_chart(model.decisions)),
-        "shift": document.prior_shift_sentence(model),
-        "fix": document.remedies_sentence(model),
+        "shift": prior_shift_sentence(model),
+        "fix": remedies_sentence(model),
         "guarantee": guarantee,
     }
 

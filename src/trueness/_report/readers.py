@@ -4,7 +4,7 @@ import datetime
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Unpack
+from typing import TypedDict, Unpack
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from trueness.results._statements import KINDS
 from trueness.typing import ArrayLike, Columns, RowOptions
 
 
-class Settings(Extras, total=False):
+class Settings(TypedDict, total=False):
     """The options of every report."""
 
     bins: BinsLike | None
@@ -45,6 +45,10 @@ class Settings(Extras, total=False):
     seed: Seed
     title: str | None
     progress: Progress
+
+
+class AllSettings(Settings, Extras):
+    """The options of a report of files."""
 
 
 def report_events(
@@ -86,7 +90,7 @@ def bins_of_events(events: Events, bins: BinsLike | None) -> BinsLike | None:
 
 
 def report_assessments(
-    models: Mapping[str, Assessment], *, origin: Provenance, **settings: Unpack[Settings]
+    models: Mapping[str, Assessment], *, origin: Provenance, **settings: Unpack[AllSettings]
 ) -> Report:
     """The report of models that are being assessed, from the records that they hold."""
     by_model = {name: assessment.asked for name, assessment in models.items()}
@@ -154,7 +158,7 @@ def report_rows(
     rounded_to: float | None = None,
     origin: Provenance,
     notes: Sequence[str] = (),
-    **settings: Unpack[Settings],
+    **settings: Unpack[AllSettings],
 ) -> Report:
     """The report of rows that were read from `origin`; `settings` are those of every report."""
     options, shown = _checked(None, **settings)
@@ -176,7 +180,7 @@ def report_sums(
     *,
     origin: Provenance,
     notes: Sequence[str] = (),
-    **settings: Unpack[Settings],
+    **settings: Unpack[AllSettings],
 ) -> Report:
     """The report of sums that were read from `origin`; `settings` are those of every report."""
     options, shown = _checked(kept_bins(sums), **settings)

@@ -11,6 +11,7 @@ from trueness._input.arguments import Seed, labels_and_scores
 from trueness._keywords import suggests_keywords
 from trueness._progress import Progress
 from trueness._report.readers import (
+    Settings,
     checked_day,
     checked_text,
     report_assessments,
@@ -189,6 +190,14 @@ def report(
         percent,
         ignore_index,
     )
+    settings: Settings = {
+        "bins": bins,
+        "level": level,
+        "intervals": intervals,
+        "seed": seed,
+        "title": title,
+        "progress": progress,
+    }
     origin = Provenance(checked_text("source", source), None, None, checked_day(date))
     has_rows = bool(rows) or y_prob is not None or rounded_to is not None
     has_columns = has_rows or by is not None or cluster is not None
@@ -197,17 +206,7 @@ def report(
         if has_rows:
             raise _instead_of_labels("got Events, which hold theirs")
         return report_events(
-            events,
-            origin=origin,
-            by=by,
-            crossed=crossed,
-            cluster=cluster,
-            bins=bins,
-            level=level,
-            intervals=intervals,
-            seed=seed,
-            title=title,
-            progress=progress,
+            events, origin=origin, by=by, crossed=crossed, cluster=cluster, **settings
         )
     models = _assessments(y_true)
     if models:
@@ -221,16 +220,7 @@ def report(
     if isinstance(y_true, AnySums | Accumulator):
         if has_columns:
             raise _instead_of_sums(type(y_true).__name__)
-        return report_sums(
-            y_true,
-            origin=origin,
-            bins=bins,
-            level=level,
-            intervals=intervals,
-            seed=seed,
-            title=title,
-            progress=progress,
-        )
+        return report_sums(y_true, origin=origin, **settings)
     label = getattr(y_true, "name", None)
     if isinstance(label, str):
         origin = replace(origin, label=label)
@@ -243,12 +233,7 @@ def report(
         cluster=cluster,
         rounded_to=rounded_to,
         origin=origin,
-        bins=bins,
-        level=level,
-        intervals=intervals,
-        seed=seed,
-        title=title,
-        progress=progress,
+        **settings,
     )
 
 
