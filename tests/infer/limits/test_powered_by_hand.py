@@ -13,12 +13,12 @@ import trueness as tn
 pytestmark = pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 
 
-def world(rows, humans, *, law=(2, 1), clusters=None, chance=False, odds=1.0, seed=0):
+def world(rows, humans, *, law=(2, 1), clusters=None, chance=False, odds=1.0, right=0.8, seed=0):
     """Scores, labels, a judge that is often wrong, and which rows a human looked at."""
     rng = np.random.default_rng([seed, rows])
     p = rng.beta(*law, rows)
     y = (rng.random(rows) < odds * p / (1 - p + odds * p)).astype(float)
-    judge = np.where(rng.random(rows) < 0.8, y, 1 - y) + 0.3 * rng.integers(0, 2, rows)
+    judge = np.where(rng.random(rows) < right, y, 1 - y) + 0.3 * rng.integers(0, 2, rows)
     probability = 0.2 + 0.6 * p if chance else np.full(rows, 0.5)
     first = np.argsort(rng.random(rows) / probability)[:humans]
     human = np.full(rows, np.nan)
@@ -309,16 +309,19 @@ class FewEvents:
 
 
 FEW = {
-    "labels": ("labels", 1.0, 0),
-    "scores": ("score", 2.0, 2),
-    "opposite labels": ("opposite", 1.0, 3),
-    "labels that are more frequent": ("labels", 2.0, 4),
+    "labels": ("labels", {}, 0),
+    "a good judge": ("labels", {"law": (1, 4), "right": 0.97}, 7),
+    "scores": ("score", {"odds": 2.0}, 2),
+    "opposite labels": ("opposite", {}, 3),
+    "labels that are more frequent": ("labels", {"odds": 2.0}, 4),
 }
 
 
-@pytest.mark.parametrize(("kind", "odds", "seed"), fast(FEW, "labels", "scores", several=True))
-def test_with_few_events_the_pvalue_is_that_of_redrawn_judges_and_labels(kind, odds, seed):
-    human, judge, p, _, _ = world(300, 60, law=(1, 9), odds=odds, seed=seed)
+@pytest.mark.parametrize(
+    ("kind", "options", "seed"), fast(FEW, "labels", "a good judge", "scores", several=True)
+)
+def test_with_few_events_the_pvalue_is_that_of_redrawn_judges_and_labels(kind, options, seed):
+    human, judge, p, _, _ = world(300, 60, **{"law": (1, 9), **options}, seed=seed)
     judge = {"labels": np.round(judge), "score": judge + np.cos(9 * p), "opposite": 1 - judge}[kind]
     known = ~np.isnan(human)
     hand = FewEvents(human, judge, p, known / known.sum())
