@@ -879,3 +879,19 @@ def test_the_shrunk_gap_of_scores_next_to_zero_is_near_the_gap_that_many_events_
     assert row["shrunk_gap"] == pytest.approx(71 / 784, rel=0.1)
     assert row["shrunk_low"] < 71 / 784 < row["shrunk_high"]
     assert row["cost"] == pytest.approx(784 / 2_284 * row["shrunk_gap"] ** 2)
+
+
+@pytest.mark.parametrize(("score", "label"), [(0.0, 1), (1.0, 0)])
+def test_a_single_label_that_contradicts_a_rounded_score_is_possible(score, label):
+    y = np.append(np.full(30, 1 - label), [label, 0, 1])
+    p = np.append(np.full(31, score), [0.3, 0.6])
+    by = np.repeat(["sure", "other"], [31, 2])
+    plain = by_name(tn.segments(y, p, by, resamples=99, seed=0))
+    found = tn.segments(y, p, by, resamples=99, seed=0, rounded_to=0.01)
+    name = found.column[0], "sure"
+    assert plain[name]["pvalue"] == 0
+    assert by_name(found)[name]["pvalue"] > 0.01
+    assert "moved by up to half of `rounded_to`" in found.assumptions
+    right = tn.segments(np.append(y[:30], [1 - label, 0, 1]), p, by, resamples=99, seed=0,
+                        rounded_to=0.01)  # fmt: skip
+    assert "moved" not in right.assumptions
