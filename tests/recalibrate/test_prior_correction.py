@@ -331,3 +331,16 @@ def test_damaged_limits_are_refused():
         stored["learnt"][name]["value"] = value
         with pytest.raises(tn.InputError, match=f"'{name}' must be"):
             PriorCorrection.from_dict(stored)
+
+
+def test_given_weights_of_classes_are_relative_to_the_first():
+    weight = [2.0, 1.0, 4.0]
+    fitted = PriorCorrection(weight=weight).fit(P[:60], Y[:60])
+    assert fitted.weight_.tolist() == pytest.approx([1, 0.5, 2])
+    assert fitted.weight_low_ is None
+    assert fitted.predict(P[60:70]) == pytest.approx(
+        tn.recalibrate.prior_correction(P[60:70], weight=weight)
+    )
+    rates = {"rate_train": [0.5, 0.25, 0.25], "rate_deploy": [0.2, 0.2, 0.6]}
+    by_rates = PriorCorrection(**rates).fit(P[:60], Y[:60])
+    assert by_rates.weight_.tolist() == pytest.approx([1, 0.5, 1 / 6])

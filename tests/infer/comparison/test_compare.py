@@ -868,3 +868,16 @@ def test_the_brier_score_of_two_columns_is_the_binary_one():
     assert found.estimates["a"] == pytest.approx(tn.brier(y, p))
     pair, other = found.pairs[0], binary.pairs[0]
     assert (pair.low, pair.high) == pytest.approx((other.low, other.high))
+
+
+def test_two_columns_class_by_class_have_the_brier_score_of_the_event():
+    rng = np.random.default_rng(31)
+    p = rng.random(120)
+    y = (rng.random(120) < p).astype(int)
+    q = np.clip(p + 0.1 * np.cos(np.arange(120)), 0, 1)
+    columns = {name: np.stack([1 - v, v], axis=1) for name, v in (("a", p), ("b", q))}
+    of_columns = tn.compare(y, columns, measure="brier", kind="classwise")
+    of_event = tn.compare(y, {"a": p, "b": q}, measure="brier")
+    lines = [str(found).splitlines()[1:6] for found in (of_columns, of_event)]
+    assert lines[0] == lines[1]
+    assert f"{tn.brier(y, p):.4f}" in lines[0][2]

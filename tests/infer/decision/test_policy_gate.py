@@ -243,3 +243,29 @@ def test_labels_are_too_good_from_a_thousandth_on():
         by_policy = tn.gate(sums, policy=policy, bins=5)
         assert ("too good" in [one.outcome for one in by_policy.findings]) == (tail <= 0.001)
     assert outcomes == {True: True, False: True}
+
+
+@pytest.mark.parametrize("require", [False, True])
+def test_a_single_cluster_of_a_segment_or_against_a_baseline_shows_nothing(require):
+    y, p = rows(200, 13, 0.3)
+    segment = np.arange(200) < 40
+    cluster = np.where(segment, 0, 1 + np.arange(200) // 8)
+    policy = {"by": "segment", "segment_gap": 0.01, "require": require}
+    found = tn.gate(y, p, policy=policy, data={"segment": segment}, cluster=cluster)
+    single = found.findings[1]
+    assert (single.group, single.n) == ("segment = True", 40)
+    assert (single.low, single.high) == (-math.inf, math.inf)
+    assert single.outcome == ("not certified" if require else "unknown")
+    assert single.estimate == pytest.approx((y - p)[segment].mean())
+
+
+def test_sums_of_few_bins_leave_the_typical_error_of_a_policy_unknown():
+    y, p = rows(400, 14)
+    for require in (False, True):
+        policy = {"max_l2": 0.9, "max_ece": 0.9, "require": require}
+        found = tn.gate(tn.binned(y, p), policy=policy)
+        by_name = {one.quantity: one for one in found.findings}
+        assert by_name["l2"].outcome == "unknown"
+        assert math.isnan(by_name["l2"].estimate)
+        assert by_name["ece"].passed
+        assert found.outcome == "investigate"

@@ -226,3 +226,13 @@ def test_a_floor_of_the_same_seed_is_the_same_for_rows_and_sums():
             partial(tn.ece, bins=3), tn.tally(P > 0.5, P), resamples=9, seed=1
         ).draws.tolist()
     )
+
+
+def test_importance_weights_of_a_matrix_stay_with_the_class_that_is_drawn():
+    tallies = redrawn(M, 300, kind="classwise", sample_weight=W, weight_type="importance")
+    sums = np.array([[part.events.sum() for part in tally.parts] for tally in tallies])
+    np.testing.assert_allclose(sums.sum(axis=1), W.sum())
+    close(sums, W @ M, W**2 @ (M * (1 - M)))
+    squares = np.array([[part.event_squares.sum() for part in tally.parts] for tally in tallies])
+    np.testing.assert_allclose(squares.sum(axis=1), W @ W)
+    assert all((part.events <= part.weight).all() for tally in tallies for part in tally.parts)

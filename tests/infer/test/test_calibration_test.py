@@ -427,3 +427,16 @@ def test_other_weights_have_the_variance_of_their_squares(method):
     found = [calibration_test(labels, p, method=method, sample_weight=w) for labels in y]
     # 400 runs at level 0.1: deviation 0.015.
     assert np.mean([f.pvalue <= 0.1 for f in found]) == pytest.approx(0.1, abs=0.06)
+
+
+@pytest.mark.parametrize(("labels", "smallest"), [(24, 24 / 1000), (25, 25 / 1000), (30, 0.025)])
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_many_labels_have_draws_for_the_correction_by_their_number(labels, smallest):
+    """Forty draws for each label, at least 999."""
+    rng = np.random.default_rng(0)
+    P = 0.3 + rng.random((12, labels)) / 10
+    Y = (rng.random(P.shape) < P).astype(int)
+    options = {"kind": "multilabel", "method": "t-cal", "bins": 2, "seed": 0}
+    assert calibration_test(Y, P, **options).smallest_pvalue == pytest.approx(smallest)
+    fewer = calibration_test(Y, P, resamples=99, **options)
+    assert fewer.smallest_pvalue == pytest.approx(labels / 100)
