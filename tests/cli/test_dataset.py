@@ -231,5 +231,5 @@ def test_a_named_pipe_is_read_like_a_file(call, tmp_path):
 
 
 def test_closed_standard_input_is_a_message(fails, monkeypatch):
-    monkeypatch.setattr("trueness.sources._files.sys", SimpleNamespace(stdin=None))
+    monkeypatch.setattr("trueness.sources.tables._files.sys", SimpleNamespace(stdin=None))
     assert fails("measure", "-") == "standard input is closed. Name a file."

@@ -11,7 +11,7 @@ from grids import slow
 from tables_on_disk import write_columns
 
 import trueness as tn
-from trueness.sources import _files
+from trueness.sources.tables import _files
 
 
 def codec(suffix):
@@ -184,7 +184,7 @@ def zstandard(without):
 
 
 def test_zstandard_reads_and_writes_in_place_of_the_backport(zstandard, tmp_path):
-    from trueness.sources._files import _unpacking, compress_into
+    from trueness.sources.tables._files import _unpacking, compress_into
 
     path = tmp_path / "x.csv.zst"
     rows = b"y,p\n" + b"1,0.5\n" * 5000

@@ -30,7 +30,7 @@ from time_limit import time_limit
 
 import trueness as tn
 from trueness.sources import eval_log
-from trueness.sources.log_formats import _inspect_archive as archive
+from trueness.sources.logs.formats import _inspect_archive as archive
 
 DATA = Path(os.environ.get("TRUENESS_DATA", ""), "evals")
 stored = pytest.mark.skipif(

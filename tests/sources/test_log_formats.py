@@ -12,7 +12,7 @@ from mutated_logs import ODD, fault_of, places, replaced, write
 
 import trueness as tn
 from trueness.sources import eval_log
-from trueness.sources.log_formats import _plugins as plugin_formats
+from trueness.sources.logs.formats import _plugins as plugin_formats
 
 
 def pairs(found):

@@ -32,7 +32,7 @@ def answers(request: Request, output: str | None) -> None:
 
     Exit code 0: written. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.sources._files import expand_paths
+    from trueness.sources.tables._files import expand_paths
 
     output, suffix = check_table_file(output, _SUFFIXES)
     names = expand_paths(request.files)

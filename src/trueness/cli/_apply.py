@@ -25,7 +25,7 @@ from trueness.sources._request import Model, Request
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from trueness.sources._table import Table
+    from trueness.sources.tables._table import Table
 
 
 @command("apply")
@@ -135,7 +135,12 @@ def _compression(source: "Table", path: str) -> Any:
 
     Refuses one of another format than the rows', if these are not text.
     """
-    from trueness.sources._files import SUFFIXES, compress_into, compression_by_name, inner_suffix
+    from trueness.sources.tables._files import (
+        SUFFIXES,
+        compress_into,
+        compression_by_name,
+        inner_suffix,
+    )
 
     suffixes = source.suffixes
     if not source.is_text and compression_by_name(path):

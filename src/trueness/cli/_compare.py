@@ -79,7 +79,7 @@ def compare(
 
     Exit code 0: compared, whatever the result. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.sources._logs import uses_logs
+    from trueness.sources.logs._command_logs import uses_logs
 
     rule = opt.bin_rule(bins)
     settings = {

@@ -52,7 +52,7 @@ def next_(
     Exit code 0: written. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
     from trueness.sources._data_set import require_rows
-    from trueness.sources._table import SAVED_AS, save_columns
+    from trueness.sources.tables._table import SAVED_AS, save_columns
 
     if budget is None:
         raise click.UsageError("--budget must say how many rows to label.")

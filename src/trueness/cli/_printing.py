@@ -302,7 +302,7 @@ def check_writable(path: str | None, *read: str, option: str = "--output") -> No
 
     `read` holds names and patterns; `option` is the one that names the output.
     """
-    from trueness.sources._files import expand_paths
+    from trueness.sources.tables._files import expand_paths
 
     if path is None or path == "-":
         return

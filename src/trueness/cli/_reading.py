@@ -16,10 +16,10 @@ from trueness.errors import InputError, dropped_rows
 from trueness.sources._request import LOG_FIELDS, Request
 
 if TYPE_CHECKING:
-    from trueness.sources._answers_table import AnswersTable
     from trueness.sources._data_set import DataSet
     from trueness.sources._names import Names
-    from trueness.sources._table import Table
+    from trueness.sources.logs._answers_table import AnswersTable
+    from trueness.sources.tables._table import Table
 
 _IMPORTANCE = (
     "Weights are not whole numbers: they are taken as importance weights, not as counts of rows."
@@ -33,8 +33,8 @@ Answer = TypeVar("Answer")
 @contextmanager
 def open_source(request: Request) -> Iterator[Table]:
     """The files as one table, or the demo data."""
-    from trueness.sources._files import expand_paths, open_tables
-    from trueness.sources._logs import uses_logs
+    from trueness.sources.logs._command_logs import uses_logs
+    from trueness.sources.tables._files import expand_paths, open_tables
 
     if not request.files:
         yield _demo(request)
@@ -56,7 +56,7 @@ def open_source(request: Request) -> Iterator[Table]:
 
 def _demo(request: Request) -> Table:
     """Simulated rows whose truth is known: labels ``y``, the models' scores, and ``truth``."""
-    from trueness.sources._numpy import Arrays
+    from trueness.sources.tables._numpy import Arrays
 
     try:
         columns = tn.simulate.demo(request.rows, seed=request.seed).table()
@@ -76,7 +76,7 @@ def _columns_of_demo(request: Request, names: Sequence[str]) -> Request:
 
 def read_logs(request: Request, files: Sequence[str], **more: Any) -> AnswersTable:
     """The answers of logs, with the fields that options name."""
-    from trueness.sources import _logs
+    from trueness.sources.logs import _command_logs as _logs
 
     with reword_messages(wording(options=_LOG_OPTIONS)):
         return _logs.read_logs(request, files, **more)
@@ -87,7 +87,7 @@ def _columns_of_answers(request: Request, table: AnswersTable) -> Request:
 
     Groups are sources, models and tasks: they are not pooled in silence.
     """
-    from trueness.sources._logs import columns_of_answers
+    from trueness.sources.logs._command_logs import columns_of_answers
 
     context = click.get_current_context()
     answers = table.answers
@@ -112,8 +112,8 @@ def open_data(request: Request, *, compared: bool = False) -> Iterator[DataSet]:
 
     Models to be `compared` are side by side.
     """
-    from trueness.sources._answers_table import AnswersTable
     from trueness.sources._choose import choose
+    from trueness.sources.logs._answers_table import AnswersTable
 
     with open_source(request) as source:
         if not request.files:
@@ -173,8 +173,8 @@ def read_rows(
 
 def paired_rows(request: Request, *, only_first_has_confidence: bool = False) -> DataSet:
     """The answers of each model to the same questions, each with its own labels."""
-    from trueness.sources._files import expand_paths
-    from trueness.sources._logs import logs_to_route, pair_logs
+    from trueness.sources.logs._command_logs import logs_to_route, pair_logs
+    from trueness.sources.tables._files import expand_paths
 
     files = expand_paths(request.files)
     if only_first_has_confidence:

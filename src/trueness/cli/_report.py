@@ -96,7 +96,7 @@ def report(request: Request, target: Target, **options: Any) -> None:
         settings |= _series(_periods(rows, over, options["every"]), settings)
         rows = replace(rows, request=replace(rows.request, by=tuple(dict.fromkeys(request.by))))
     elif options["each"]:
-        from trueness.sources._files import expand_paths
+        from trueness.sources.tables._files import expand_paths
 
         parts = []
         for name in expand_paths(request.files):

@@ -81,7 +81,7 @@ def route(request: Request, target: Target, **options: Any) -> None:
 
     Exit code 0: a threshold is certified. 1: none is. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.sources._logs import uses_logs
+    from trueness.sources.logs._command_logs import uses_logs
 
     named = {name: options.pop(name) for name in ("cheap", "strong")}
     table = replace(request, confidence=None)

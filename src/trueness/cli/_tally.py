@@ -73,7 +73,7 @@ def tally(request: Request, output: str | None, min_rows: int | None, **options:
 
     Exit code 0: written. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.sources._files import expand_paths
+    from trueness.sources.tables._files import expand_paths
 
     if not request.files:
         raise click.UsageError("Give a FILE to tally.")
@@ -122,8 +122,8 @@ def _merge(files: Sequence[str], output: str, min_rows: int | None) -> None:
 
 def _sum_rows(request: Request, output: str, min_rows: int | None, options: dict[str, Any]) -> None:
     """Sum the rows of all files, one after the other; questions of logs are clusters."""
-    from trueness.sources._logs import uses_logs
     from trueness.sources._resumable import ResumableSums
+    from trueness.sources.logs._command_logs import uses_logs
 
     bins = options["bins"]
     rule = bins if bins in ("sketch", "distinct") else opt.bin_rule(bins)

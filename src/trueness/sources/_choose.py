@@ -9,7 +9,7 @@ from trueness.sources._data_set import DataSet
 from trueness.sources._names import Names, list_names
 from trueness.sources._request import Model, Request
 from trueness.sources._statements import Statements, statements_of
-from trueness.sources._table import Table
+from trueness.sources.tables._table import Table
 
 LABELS = ("label", "y", "y_true", "target")
 SCORES = ("prob", "p", "y_prob", "score", "probability", "confidence")

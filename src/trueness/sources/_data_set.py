@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trueness.sources._statements import Statements
-    from trueness.sources._table import Table
+    from trueness.sources.tables._table import Table
     from trueness.typing import RowOptions
 
 Answer = TypeVar("Answer")

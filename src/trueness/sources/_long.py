@@ -7,8 +7,8 @@ from typing import Any
 from trueness.errors import DroppedRowsWarning, InputError, warn
 from trueness.sources._columns import missing_rows, sort_values
 from trueness.sources._data_set import DataSet
-from trueness.sources._numpy import Arrays
 from trueness.sources._request import Model
+from trueness.sources.tables._numpy import Arrays
 
 _MOST_MODELS = 50  # with more, `--model-column` is probably the column of questions
 

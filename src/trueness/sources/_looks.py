@@ -14,7 +14,7 @@ from trueness._tally.group_keys import names_of
 from trueness._tally.rows_or_sums import sketch
 from trueness.errors import InputError
 from trueness.sources._request import EVERY
-from trueness.sources._scan import GroupSums, added_up, scan, scan_groups
+from trueness.sources.engines._scan import GroupSums, added_up, scan, scan_groups
 
 
 def of_stored_sums(name: str, columns: MutableMapping[str, Any]) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 from trueness._tally.accumulator import Accumulator
 from trueness.errors import InputError, TruenessWarning, warn
 from trueness.sources._data_set import DataSet, require_rows
-from trueness.sources._files import expand_paths
 from trueness.sources._request import Group
+from trueness.sources.tables._files import expand_paths
 
 
 def read_sums(files: Sequence[str]) -> dict[str, Accumulator]:

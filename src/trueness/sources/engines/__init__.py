@@ -1,0 +1,1 @@
+"""The sums of rows that an engine makes in place: of frames, files, databases and clusters."""

@@ -1,0 +1,1 @@
+"""Answers of language models, from the logs of evaluation harnesses."""
