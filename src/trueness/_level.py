@@ -3,8 +3,6 @@
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from trueness.errors import InputError
 
 HIGHEST_DRAWN = 0.9999
@@ -38,6 +36,8 @@ class Level:
 
 def checked_level(level: float) -> float:
     """The level of a confidence set, more than 1/2."""
+    import numpy as np  # the words of levels stand in help, which needs no arrays
+
     is_number = isinstance(level, int | float | np.floating) and not isinstance(level, bool)
     if not is_number or not 0.5 < level < 1:
         raise InputError("level", "must lie strictly between 0.5 and 1", f"got {level!r}")
