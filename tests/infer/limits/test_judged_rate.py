@@ -320,7 +320,7 @@ def test_a_threshold_by_humans_and_a_judge_is_the_lowest_of_five_sequences(
     assert (found.threshold, found.observed) == pytest.approx((threshold, observed), nan_ok=True)
     if found.certified:
         assert found.accepted == (confidence >= threshold).sum()
-        low, high = exact_limits(found.coverage, n, 0.9)
+        low, high = exact_limits(found.coverage, n / size, 0.9)
         assert (found.coverage_low, found.coverage_high) == pytest.approx((low, high))
 
 
