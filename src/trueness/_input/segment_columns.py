@@ -202,14 +202,20 @@ def _cut(name: str, values: NDArray[Any], gone: Bools, cuts: Cuts) -> SegmentCol
     edges = tuple[float, ...]()
     if present.dtype.kind in "iuf" and _continuous(present, cuts.whole):
         weight = np.ones(present.size) if cuts.weight is None else cuts.weight[~gone]
-        inner, names, edges = number_groups(present.astype(np.float64), weight, cuts.groups)
+        groups = number_groups(present.astype(np.float64), weight, cuts.groups)
+        names = groups.names
+        edges = groups.edges
+        inner = groups.code
         is_text = (False,) * len(names)
         note = (
             f"{name!r} has many distinct numbers and was cut into {len(names)} groups "
             "of about equal size."
         )
     else:
-        inner, names, is_text = _distinct_texts(present)
+        texts = _distinct_texts(present)
+        inner = texts.code
+        names = texts.names
+        is_text = texts.is_text
     # The text "(missing)" is a value like any other.
     names = tuple(repr(value) if value == MISSING else value for value in names)
     code = np.full(values.size, len(names), dtype=np.int64)
@@ -220,8 +226,18 @@ def _cut(name: str, values: NDArray[Any], gone: Bools, cuts: Cuts) -> SegmentCol
     return SegmentColumn(name, code, names, note, edges, is_text=tuple((text,) for text in is_text))
 
 
-def _distinct_texts(values: NDArray[Any]) -> tuple[Ints, tuple[str, ...], tuple[bool, ...]]:
-    """The number of each value, the values as text, sorted, and whether each was text.
+class _Texts(NamedTuple):
+    """Values as text."""
+
+    code: Ints
+    """The number of each value among `names`."""
+    names: tuple[str, ...]
+    is_text: tuple[bool, ...]
+    """Whether each name was text, and not a number."""
+
+
+def _distinct_texts(values: NDArray[Any]) -> _Texts:
+    """The distinct values as text, sorted.
 
     Text that is also the text of a number is quoted.
     """
@@ -240,13 +256,21 @@ def _distinct_texts(values: NDArray[Any]) -> tuple[Ints, tuple[str, ...], tuple[
         repr(text) if is_text and (text, False) in rank else text for text, is_text in rank
     )
     number = np.array([rank[key] for key in distinct], dtype=np.int64)
-    return number[code.reshape(-1)], names, tuple(is_text for _, is_text in rank)
+    return _Texts(number[code.reshape(-1)], names, tuple(is_text for _, is_text in rank))
 
 
-def number_groups(
-    values: NDArray[Any], weight: NDArray[Any], groups: int = GROUPS
-) -> tuple[Ints, tuple[str, ...], tuple[float, ...]]:
-    """Groups of about equal weight: that of each number, their names, and edges between them."""
+class NumberGroups(NamedTuple):
+    """Groups of numbers."""
+
+    code: Ints
+    """The group of each number."""
+    names: tuple[str, ...]
+    edges: tuple[float, ...]
+    """One between each two groups."""
+
+
+def number_groups(values: NDArray[Any], weight: NDArray[Any], groups: int = GROUPS) -> NumberGroups:
+    """Groups of about equal weight; equal numbers are in one group."""
     order = np.argsort(values)
     total = np.cumsum(weight[order], dtype=np.float64)
     last = np.searchsorted(total, np.arange(1, groups) * total[-1] / groups * (1 - 1e-12))
@@ -256,7 +280,7 @@ def number_groups(
     np.minimum.at(low, code, values)
     names = tuple(f"{a:.6g} to {b:.6g}" for a, b in zip(low, highest, strict=True))
     edges = zip(highest[:-1].tolist(), low[1:].tolist(), strict=True)
-    return code, names, tuple(short_edge(below, first) for below, first in edges)
+    return NumberGroups(code, names, tuple(short_edge(below, first) for below, first in edges))
 
 
 def short_edge(below: float, first: float) -> float:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -96,8 +96,16 @@ def _line_of_many(
     )
 
 
+class Cells(NamedTuple):
+    """Log-odds, the weight of the rows at each of them, and that of the rows with an event."""
+
+    logit: Floats
+    weight: Floats
+    events: Floats
+
+
 def _refined(
-    few: tuple[Floats, Floats, Floats] | None,
+    few: Cells | None,
     sums: Callable[..., tuple[Floats, Floats]],
     fixed_slope: bool,
 ) -> tuple[float, float] | None:
@@ -111,9 +119,10 @@ def _refined(
     if few is None:
         return None
     slope, intercept = (1.0, recalibration_shift(*few)) if fixed_slope else recalibration_line(*few)
-    total = float(np.sum(few[1]))
-    centre = float(few[0] @ few[1]) / total
-    scale = 1.0 if fixed_slope else math.sqrt(float(few[1] @ (few[0] - centre) ** 2) / total)
+    total = float(np.sum(few.weight))
+    centre = float(few.logit @ few.weight) / total
+    variance = float(few.weight @ (few.logit - centre) ** 2) / total
+    scale = 1.0 if fixed_slope else math.sqrt(variance)
     intercept += slope * centre
     for _ in range(_MAX_FULL_STEPS):
         if not math.isfinite(intercept):
@@ -205,7 +214,7 @@ def _line_of_many_rows(
     n, high, low = table[:, :, :3].sum(axis=1).T
     # Whole numbers cut what is below 2⁻⁵³.
     mean = np.clip(fixed_value(high, low) / n, 2.0**-54, 1 - 2.0**-53)
-    pools = logits(mean), n.astype(np.float64), table[:, 1, 0].astype(np.float64)
+    pools = Cells(logits(mean), n.astype(np.float64), table[:, 1, 0].astype(np.float64))
     x = logits(score)
     return _refined(pools, lambda *line: line_sums(x, None, label, *line), fixed_slope)
 
@@ -227,9 +236,7 @@ def log_likelihood(eta: Floats, weight: Floats, events: Floats) -> float:
     return total
 
 
-def line_pools(
-    x: Floats, w: Numbers, e: Numbers, most: int
-) -> tuple[Floats, Floats, Floats] | None:
+def line_pools(x: Floats, w: Numbers, e: Numbers, most: int) -> Cells | None:
     """Pool neighbouring cells for a first fit: their mean log-odds, weight and events.
 
     `x` are the log-odds of the cells, `w` their weights and `e` the weights of their events. At
@@ -248,7 +255,7 @@ def line_pools(
         np.add.reduceat(w[piece] * x[piece], np.arange(0, x[piece].size, length))
         for piece in pieces
     ]
-    return np.concatenate(sums) / weight, weight, events
+    return Cells(np.concatenate(sums) / weight, weight, events)
 
 
 def recalibration_shift(logit: ArrayLike, weight: ArrayLike, events: ArrayLike) -> float:
@@ -311,14 +318,14 @@ def _balance(eta: Floats, weight: Floats, events: Floats, others: Floats) -> flo
     return math.log(more) - math.log(less)
 
 
-def _cells(x: Floats, w: Numbers, e: Numbers) -> tuple[Floats, Floats, Floats]:
+def _cells(x: Floats, w: Numbers, e: Numbers) -> Cells:
     """The cells with weight, as floats."""
     w = np.asarray(w, np.float64)
     e = np.asarray(e, np.float64)
     kept = w > 0
     if kept.all():
-        return (x, w, e)
-    return (x[kept], w[kept], e[kept])
+        return Cells(x, w, e)
+    return Cells(x[kept], w[kept], e[kept])
 
 
 def _present(part: Floats, whole: Floats) -> Bools:
@@ -354,7 +361,7 @@ def bounded_logistic(
     theta = start.astype(np.float64)
     if not X.any():  # every coefficient is as likely
         return theta
-    if np.max(np.abs(_loss(theta, X, w, e)[2])) >= _NO_CURVATURE:
+    if np.max(np.abs(_loss(theta, X, w, e).hessian)) >= _NO_CURVATURE:
         return _newton(X, w, e, theta, bounded)
     theta = _newton(X, w, e, theta * (_MODEST / float(np.max(np.abs(X @ theta)))), bounded)
     return _nearest(theta, start, X, w, bounded)
@@ -367,20 +374,20 @@ def _newton(X: Floats, w: Floats, e: Floats, theta: Floats, bounded: Bools) -> F
     by the total weight. Coefficients that are `bounded` stay at 0 or above. A step is halved until
     the loss falls enough. It ends at a small step, and without an error after `_MAX_STEPS` steps.
     """
-    loss, gradient, hessian = _loss(theta, X, w, e)
+    loss = _loss(theta, X, w, e)
     for _ in range(_MAX_STEPS):
-        step = _direction(theta, gradient, hessian, bounded)
+        step = _direction(theta, loss.gradient, loss.hessian, bounded)
         for _ in range(_MAX_HALVINGS):
             trial = np.where(bounded, np.maximum(theta + step, 0), theta + step)
-            descent = float(gradient @ (trial - theta))
+            descent = float(loss.gradient @ (trial - theta))
             at_trial = _loss(trial, X, w, e)
             # Near the optimum the loss is too flat to compare; Newton's step is still accurate.
-            if at_trial[0] <= loss + 1e-4 * descent or abs(descent) < 1e-13:
+            if at_trial.mean <= loss.mean + 1e-4 * descent or abs(descent) < 1e-13:
                 break
             step = step / 2
         moved = float(np.max(np.abs(trial - theta)))
         theta = trial
-        loss, gradient, hessian = at_trial
+        loss = at_trial
         if moved <= _CONVERGED * (1 + float(np.max(np.abs(theta)))):
             break
     return theta
@@ -418,7 +425,15 @@ def _direction(theta: Floats, gradient: Floats, hessian: Floats, bounded: Bools)
     return step
 
 
-def _loss(theta: Floats, X: Floats, w: Floats, e: Floats) -> tuple[float, Floats, Floats]:
+class _Loss(NamedTuple):
+    """The mean log loss and its derivatives."""
+
+    mean: float
+    gradient: Floats
+    hessian: Floats
+
+
+def _loss(theta: Floats, X: Floats, w: Floats, e: Floats) -> _Loss:
     """Mean log loss of a logistic regression at `theta`, with gradient and second derivatives.
 
     `w` and `e` are the weights of the rows and of their events, divided by the total weight.
@@ -434,4 +449,4 @@ def _loss(theta: Floats, X: Floats, w: Floats, e: Floats) -> tuple[float, Floats
         expected = np.where(eta >= 0, 1.0, decay) / (1 + decay)
         gradient += X[rows].T @ (w[rows] * expected - e[rows])
         hessian += X[rows].T @ (X[rows] * (w[rows] * decay / (1 + decay) ** 2)[:, None])
-    return loss, gradient, hessian
+    return _Loss(loss, gradient, hessian)

@@ -1,6 +1,7 @@
 """Logistic regressions with a ridge: several at once, on the same predictors."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -56,10 +57,19 @@ def ridge_logistic(
         curvature = _in_one_thread(weighted * (1 - expected), products)
         hessian = curvature.reshape(-1, k, k) + ridge
         step = _directions(theta, gradient, hessian, bounded)
-        theta, value, moved = _line_search(objective, theta, value, gradient, step, bounded)
+        best = _line_search(objective, theta, value, gradient, step, bounded)
+        moved = float(np.max(np.abs(best.theta - theta)))
+        theta, value = best
         if moved <= _CONVERGED * (1 + float(np.max(np.abs(theta)))):
             break
     return theta
+
+
+class _Fits(NamedTuple):
+    """The coefficients of each regression, and its objective there."""
+
+    theta: Floats
+    value: Floats
 
 
 def _in_one_thread(left: Floats, right: Floats) -> Floats:
@@ -82,12 +92,11 @@ def _line_search(
     gradient: Floats,
     step: Floats,
     bounded: Bools,
-) -> tuple[Floats, Floats, float]:
+) -> _Fits:
     """Halve the step of each regression until its objective falls enough.
 
     Rows of `theta`, `gradient` and `step` belong to one regression each, as do the entries of
-    `value`, the objective at `theta`. `bounded` coefficients are cut at 0. The result is the new
-    coefficients, their objectives, and the largest change of any coefficient.
+    `value`, the objective at `theta`. `bounded` coefficients are cut at 0.
     """
     scale = np.ones((theta.shape[0], 1))
     for _ in range(_MAX_HALVINGS):
@@ -102,7 +111,7 @@ def _line_search(
         if good.all():
             break
         scale[~good] /= 2
-    return trial, at_trial, float(np.max(np.abs(trial - theta)))
+    return _Fits(trial, at_trial)
 
 
 def _directions(theta: Floats, gradient: Floats, hessian: Floats, bounded: Bools) -> Floats:

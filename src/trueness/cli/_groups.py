@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -299,7 +299,7 @@ def grades(
 
     results = []
     for part, table in ask_each(rows, "Grading", ask):
-        results.append((part.group, part.model.name, table))
+        results.append(_Graded(part.group, part.model.name, table))
     return target.deliver(_grades_output(results, data))
 
 
@@ -329,14 +329,21 @@ def _cut_offs(typed: str | None) -> Any:
     return cuts
 
 
+class _Graded(NamedTuple):
+    """The grades of one model in one group."""
+
+    group: Group
+    model: str
+    table: "tn.results.GradeTable"
+
+
 def _of_sums(
     files: Sequence[str], output: str | None, settings: dict[str, Any]
-) -> "tuple[list[tuple[Group, str, tn.results.GradeTable]], dict[str, Any]]":
+) -> tuple[list[_Graded], dict[str, Any]]:
     """The grade tables of stored sums, and what is known of their source.
 
-    There is one for all rows, and one for each group that the sums keep apart, as (group, model,
-    table). `settings` are the options of `grade_table`. The output file must not be one of those
-    that are read.
+    There is one for all rows, and one for each group that the sums keep apart. `settings` are the
+    options of `grade_table`. The output file must not be one of those that are read.
     """
     from trueness.sources._stored_sums import groups_of
 
@@ -345,28 +352,25 @@ def _of_sums(
     model = str(total.about.get("prob", ""))
     for group, part in [(Group(), total.total), *groups_of(total)]:
         with reword_messages(wording(), group.name(file_names(sums))) as warned:
-            results.append((group, model, tn.grade_table(part, **settings)))
+            results.append(_Graded(group, model, tn.grade_table(part, **settings)))
         warning(*warned, about=group.name(model))
     return results, {"source": file_names(sums), "label": total.about.get("label")}
 
 
-def _grades_output(
-    results: "Sequence[tuple[Group, str, tn.results.GradeTable]]", data: dict[str, Any]
-) -> Output:
+def _grades_output(results: Sequence[_Graded], data: dict[str, Any]) -> Output:
     """What `grades` prints, and its data: one table, with the grades of each group and model.
 
-    `results` has (group, model, grade table) each; `data` describes the source. Findings that all
-    tables share are printed once, at the end; others are headed by their group and model.
+    `data` describes the source. Findings that all tables share are printed once, at the end; others
+    are headed by their group and model.
     """
-    first = results[0][2]
-    several = len({model for _, model, _ in results}) > 1
-    columns = group_columns(group.by for group, *_ in results)
-    columns.append(model_if(several))
+    first = results[0].table
+    columns = group_columns(graded.group.by for graded in results)
+    columns.append(model_if(len({graded.model for graded in results}) > 1))
     columns += _grade_columns(first.titles)
     # Findings that all tables share stand once, at the end.
     shared = []
     for finding in first.findings:
-        if all(finding in table.findings for *_, table in results):
+        if all(finding in graded.table.findings for graded in results):
             shared.append(finding)
     notes = [f"Data: {data['source']}, labels {data['label']!r}.", first.rule]
     rows = []

@@ -5,7 +5,7 @@ docs/reference/json.md lists the keys of the JSON object.
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -155,7 +155,7 @@ def _panel(request: Request, target: Target, *, level: float, tripod: bool) -> N
         return part.ask(tn.panel, level=level, cluster=part.cluster, seed=0)
 
     panels = [
-        (part.group, part.model.name, panel)
+        _GroupPanel(part.group, part.model.name, panel)
         for part, panel in ask_each(rows, "Making the panel", ask)
     ]
     _deliver(panels, target, data, rows.sentence, tripod=tripod)
@@ -252,7 +252,7 @@ def _panel_of_sums(
     warning(*warned)
     data = {"data": sums_entry(total, names), "level": level}
     source = f"{file_names(names)}: labels {total.about.get('label')!r}."
-    panels = [(Group(), str(total.about.get("prob")), panel)]
+    panels = [_GroupPanel(Group(), str(total.about.get("prob")), panel)]
     _deliver(panels, target, data, source, tripod=tripod)
 
 
@@ -286,8 +286,16 @@ def _check_unused(names: Collection[str], beside: str) -> None:
             raise click.UsageError(f"{typed} does not go with {beside}; leave one of them out.")
 
 
+class _GroupPanel(NamedTuple):
+    """The panel of one model in one group."""
+
+    group: Group
+    model: str
+    panel: "tn.results.Panel"
+
+
 def _deliver(
-    panels: "Sequence[tuple[Group, str, tn.results.Panel]]",
+    panels: Sequence[_GroupPanel],
     target: Target,
     data: dict[str, Any],
     source: str,
@@ -304,7 +312,7 @@ def _deliver(
             texts.append(source)
         return target.write("\n\n\n".join(texts) + "\n")
     columns = [
-        *group_columns(group.by for group, *_ in panels),
+        *group_columns(panel.group.by for panel in panels),
         Column("model", "model", "name"),
         Column("key", "key"),
     ]

@@ -461,5 +461,5 @@ def test_a_slice_of_certain_scores_has_a_p_value_without_a_warning_of_numpy():
         y[3] = 0
         wrong = tn.worst_slices(y, p, {"segment": segment})
     assert not any(right.flagged)
-    assert wrong.rows()[0]["slice"] == "segment = a"
+    assert wrong.rows()[0]["rule"] == "segment = a"
     assert wrong.rows()[0]["flagged"]

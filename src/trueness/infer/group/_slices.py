@@ -106,8 +106,9 @@ def _worst_of(rows: SegmentRows, plan: "SlicePlan", notes: tuple[str, ...]) -> S
 def _with_score(rows: SegmentRows) -> SegmentRows:
     """The rows with groups of their scores as a further column, the last."""
     is_taken = any(column.name == _SCORE for column in rows.columns)
-    code, names, edges = number_groups(rows.score, rows.weight)
-    score = SegmentColumn(f"({_SCORE})" if is_taken else _SCORE, code, names, edges=edges)
+    groups = number_groups(rows.score, rows.weight)
+    name = f"({_SCORE})" if is_taken else _SCORE
+    score = SegmentColumn(name, groups.code, groups.names, edges=groups.edges)
     return replace(rows, columns=(*rows.columns, score))
 
 

@@ -317,29 +317,39 @@ def _begin_of_long_line(stream: Any, quoted: bool) -> int | None:
                 piece = stream.read(min(_CHUNK, _LONGEST_LINE))
             except Exception:  # the reader of the rows says what is wrong
                 return None
-            first, last, is_open = _line_ends(piece, is_open, quoted=quoted)
-            if seen - begun + (len(piece) if first is None else first) > _LONGEST_LINE:
+            ends = _line_ends(piece, is_open, quoted=quoted)
+            is_open = ends.is_open
+            if seen - begun + (len(piece) if ends.first is None else ends.first) > _LONGEST_LINE:
                 return begun
             if not piece:
                 return None
-            if last is not None:
-                begun = seen + last + 1
+            if ends.last is not None:
+                begun = seen + ends.last + 1
             seen += len(piece)
 
 
-def _line_ends(piece: bytes, is_open: bool, *, quoted: bool) -> tuple[int | None, int | None, bool]:
-    """Where the first and last lines of a piece end, if any, and if a quote is still open."""
+class _LineEnds(NamedTuple):
+    """Where the first and the last line of a piece end; None if no line ends in it."""
+
+    first: int | None
+    last: int | None
+    is_open: bool
+    """Whether a quote is still open at the end of the piece."""
+
+
+def _line_ends(piece: bytes, is_open: bool, *, quoted: bool) -> _LineEnds:
+    """The line ends of a piece; `is_open` says whether a quote is open where it begins."""
     if not quoted or (b'"' not in piece and not is_open):
         first = piece.find(b"\n")
         if first < 0:
-            return (None, None, False)
-        return (first, piece.rfind(b"\n"), False)
+            return _LineEnds(None, None, is_open=False)
+        return _LineEnds(first, piece.rfind(b"\n"), is_open=False)
     letters = np.frombuffer(piece, np.uint8)
     inside = np.cumsum(letters == ord('"'), dtype=np.uint32) % 2 == (0 if is_open else 1)
     ends = np.flatnonzero((letters == ord("\n")) & ~inside)
     if not ends.size:
-        return None, None, bool(inside[-1])
-    return int(ends[0]), int(ends[-1]), bool(inside[-1])
+        return _LineEnds(None, None, bool(inside[-1]))
+    return _LineEnds(int(ends[0]), int(ends[-1]), bool(inside[-1]))
 
 
 def _unpack(packed: Path, name: str, make: Callable[[], Any], path: Path) -> None:
