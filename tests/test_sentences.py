@@ -307,6 +307,40 @@ def test_bin_rules_and_levels_are_said_in_words():
     assert "mean of 3 limits at 98.33 %" in texts[5]
 
 
+def test_a_weighted_segment_that_is_flagged_within_its_limits_says_why_and_names_no_huge_factor():
+    rng = np.random.default_rng(22)
+    p = rng.beta(1, 30, 1_500)
+    group = rng.choice(list("abc"), 1_500, p=[0.2, 0.3, 0.5])
+    weight = rng.lognormal(0, 1.7, 1_500)
+    y = (rng.random(1_500) < np.where(group == "a", 0.15 * p, p)).astype(int)
+    report = tn.report(
+        y, p, by={"group": group}, sample_weight=weight, intervals=False, progress=False
+    )
+    text = " ".join(report.to_text().split())
+    assert "over-predicted (predicted 3.24 %, happened 0.02 %)" in text
+    assert (
+        "Flagged although the limits of observed/expected include 1: group = a. The limits use the event rate "
+        "alone and, with weights, the number of equally weighted rows; the test, which decides, also uses the "
+        "score of each row."
+    ) in text
+
+
+def test_an_ece_above_the_typical_error_is_explained():
+    rng = np.random.default_rng(3)
+    p = rng.random(400)
+    explained = []
+    for shift in (0.05, 0.06, 0.11):
+        y = (rng.random(400) < np.clip(p + shift, 0, 1)).astype(int)
+        found = tn.report(y, p, intervals=False, progress=False).to_dict()["models"][0]
+        answer = found["answers"]["how_far"]
+        size = answer["numbers"]["l2" if found["verdict"]["rejected"] else "high"]
+        sentence = "It is the larger of the two since chance adds to it, and is taken off the typical error."
+        explained.append(sentence in answer["detail"])
+        assert explained[-1] == (size < answer["numbers"]["ece"])
+    assert any(explained)
+    assert not all(explained)
+
+
 def test_records_say_it_in_words_before_numbers_and_name_no_object():
     data = tn.simulate.demo(2_000)
     models = {"a": data.y_prob, "b": np.sqrt(data.y_prob)}

@@ -352,3 +352,14 @@ def test_a_report_with_a_judge_has_its_record(call, tmp_path):
     assert found["judge"] == json.loads(json.dumps(expected.to_dict()))
     assert call("report", "x.csv", *options, "-o", "x.html").exit_code == 0
     assert '<h2 id="judge">The judge' in (tmp_path / "x.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("columns", [None, 70])
+def test_no_line_of_the_verdicts_is_wider_than_the_terminal(call, monkeypatch, columns):
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", str(columns))
+    found = call("report", "--demo", "--no-intervals")
+    lines = found.stdout.splitlines()
+    assert max(map(len, lines)) <= (columns or 100)
+    assert "Not calibrated" in lines[0]
+    assert "p < 0.0001; recalibrate with automatic calibration" in " ".join(found.stdout.split())

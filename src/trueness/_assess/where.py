@@ -21,6 +21,8 @@ LONGEST = 30
 _LONGEST_RULE = 64
 _NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten")
 _LEAST_FOLD = 1.25
+_MOST_FOLD = 1_000
+"""Factors with limits beyond it say nothing: the rates do."""
 _MOST_DECIMALS = 6
 _SEGMENT = (
     *("column", "value", "n", "score", "rate", "ratio", "ratio_low", "ratio_high"),
@@ -347,9 +349,9 @@ def _finding(segment: SegmentRow) -> str:
     if finding == "over-predicted" and min(ratio, low, high) > 0:
         ratio, low, high = 1 / ratio, 1 / high, 1 / low
     is_known = all(map(math.isfinite, (ratio, low, high)))
-    if is_known and min(ratio, low, high) > 0 and ratio >= _LEAST_FOLD:
+    if is_known and min(ratio, low, high) > 0 and ratio >= _LEAST_FOLD and high <= _MOST_FOLD:
         return f"{finding} {ratio:.1f}-fold ({low:.1f} to {high:.1f})"
-    predicted, happened = percents(segment["score"], segment["rate"])
+    predicted, happened = _percents(segment["score"], segment["rate"])
     return f"{finding} (predicted {predicted} %, happened {happened} %)"
 
 

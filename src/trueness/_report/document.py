@@ -32,15 +32,15 @@ from trueness._text.strings import (
     markdown_text,
     quoted,
     shorten,
+    uncapitalized,
     visible,
     wrap,
 )
 from trueness._text.table import Table
-from trueness.results._first_screen import answers_in_lines, in_lines, rows_and_level
+from trueness.results._first_screen import WIDTH, answers_in_lines, in_lines, rows_and_level
 from trueness.results._page import Contents, Model
 from trueness.results._verdict_words import STATES
 
-_WIDTH = 100
 _LONGEST_NAME = 24
 _PER_CLASS = {"classwise": "classes", "top-label": "classes", "multilabel": "labels"}
 _HEADINGS = {
@@ -107,16 +107,16 @@ def text(contents: Contents) -> str:
 def _text_piece(piece: Piece) -> str:
     """A heading, table, block of code, list of terms or sentence, as lines of a terminal."""
     if isinstance(piece, Heading):
-        title = shorten(visible(piece.text), _WIDTH)
+        title = shorten(visible(piece.text), WIDTH)
         line = "=" if piece.depth == 1 else "-"
         return f"{title}\n{line * display_width(title)}"
     if isinstance(piece, Table):
-        return piece.to_text(_WIDTH).rstrip("\n")
+        return piece.to_text(WIDTH).rstrip("\n")
     if isinstance(piece, Code):
         return "\n".join(f"    {visible(line)}" for line in piece.text.split("\n"))
     if isinstance(piece, Mapping):
-        return "\n".join(wrap(f"{k}: {v}", _WIDTH, hanging=True) for k, v in piece.items())
-    return wrap(piece, _WIDTH)
+        return "\n".join(wrap(f"{k}: {v}", WIDTH, hanging=True) for k, v in piece.items())
+    return wrap(piece, WIDTH)
 
 
 def _outline(contents: Contents) -> Iterator[Piece]:
@@ -158,22 +158,26 @@ def _outline(contents: Contents) -> Iterator[Piece]:
     yield contents.definitions
 
 
-def brief(contents: Contents) -> str:
-    """The answers in a few lines for a terminal: of several models a line each."""
+def brief(contents: Contents, width: int = WIDTH) -> str:
+    """The answers in a few lines of a terminal; of several models a line or two each."""
     if len(contents.models) > 1:
-        return "\n".join([_strip(contents), *_worst_group(contents)])
+        worst = [wrap(sentence, width, hanging=True) for sentence in _worst_group(contents)]
+        return "\n".join([_strip(contents, width), *worst])
     (model,) = contents.models
     answers = answers_in_lines(model.answers, model.verdict.evidence)
     n = model.summary.n if model.coverage is None else model.coverage.n
     settings = rows_and_level(n, contents.settings.level, contents.settings.seed)
-    return in_lines(model.verdict.headline, answers, settings)
+    return in_lines(model.verdict.headline, answers, settings, width)
 
 
-def _strip(contents: Contents) -> str:
-    """A line per model: state, size, p-value and what to do."""
-    lines = []
+def _strip(contents: Contents, width: int) -> str:
+    """A line per model: state, size, p-value and what to do.
+
+    Where that is too long for a line, the last of these stand below.
+    """
+    cells = []
     for model in contents.models:
-        lines.append(
+        cells.append(
             [
                 shorten(visible(model.name), _LONGEST_NAME),
                 STATES[model.verdict.code],
@@ -182,7 +186,20 @@ def _strip(contents: Contents) -> str:
                 model.answers["action"].phrase,
             ]
         )
-    return align(lines, [False] * 5)
+    for kept in (5, 3, 2):
+        lines = align([line[:kept] for line in cells], [False] * kept).split("\n")
+        if max(map(display_width, lines)) <= width:
+            break
+    indent = 2 + max(display_width(line[0]) for line in cells)
+    strip = []
+    for line, cell in zip(lines, cells, strict=True):
+        strip.append(line)
+        if cell[kept:]:
+            *numbers, action = cell[kept:]
+            text = "; ".join([*numbers, uncapitalized(action)])
+            below = wrap(text, width - indent).split("\n")
+            strip += [" " * indent + more for more in below]
+    return "\n".join(strip)
 
 
 def _worst_group(contents: Contents) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """``trueness report``."""
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -245,9 +246,13 @@ def _first_and_last(files: Sequence[str]) -> str:
 
 
 def _write(report: "Report", target: Target) -> None:
+    from trueness._report.document import brief
+    from trueness.results._first_screen import WIDTH
+
     target.write(report.page() if target.form == "html" else getattr(report, f"to_{target.form}")())
     if target.path is not None:
-        click.echo(visible_lines(report.brief))
+        width = min(shutil.get_terminal_size((WIDTH, 1)).columns, WIDTH)
+        click.echo(visible_lines(brief(report.contents, width)))
         if report.series is not None:
             click.echo(visible(report.series.headline))
         note(f"report written to {target.path}.")

@@ -163,7 +163,8 @@ def describe_segments(
     if rows.cluster is not None:
         notes.append(_few_clusters(names, sums.clusters))
     on_average = flagged & (finding == by_gap)
-    notes.append(_wide_limits(names, on_average & (low <= score) & (score <= high)))
+    within = on_average & (low <= score) & (score <= high)
+    notes.append(_wide_limits(names, within, weighted=bool((sums.weight != sums.n).any())))
     order = np.lexsort([np.arange(len(names)), tests.adjusted, -cost])
     assumptions = _assumptions(rows, draws, tests.pooled)
     if moved is not rows:
@@ -248,14 +249,15 @@ def _few_clusters(names: list[tuple[str, str]], clusters: Floats) -> str:
     )
 
 
-def _wide_limits(names: list[tuple[str, str]], flagged_within: Bools) -> str:
+def _wide_limits(names: list[tuple[str, str]], flagged_within: Bools, *, weighted: bool) -> str:
     """A sentence that names segments that are flagged although their limits include no gap."""
     shown = _some_names(names, flagged_within)
     if not shown:
         return ""
+    worth = " and, with weights, the number of equally weighted rows" if weighted else ""
     return (
         f"Flagged although the limits of observed/expected include 1: {shown}. The limits use the "
-        "event rate alone; the test, which decides, also uses the score of each row."
+        f"event rate alone{worth}; the test, which decides, also uses the score of each row."
     )
 
 
