@@ -12,9 +12,12 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
 from trueness import measure as of
+from trueness._tally.evidence import AnySums
 from trueness._tally.rows_or_sums import as_tally
-from trueness._tally.rules import BinRule, EqualMass
+from trueness._tally.rules import BinRule, BinsLike, EqualMass
+from trueness._tally.sketch import Sketch
 from trueness._tally.sums_of_rows import Sums
+from trueness._tally.tally import Tally
 from trueness.errors import InputError
 from trueness.infer.limits._auc import auc_limits
 from trueness.infer.limits._curve_errors import curve_limits
@@ -94,7 +97,13 @@ def _corp(part: str) -> Callable[..., float]:
     return lambda sums, *, score="brier": float(getattr(of.corp(sums, score=score), part))
 
 
-def _l2(sums: Any, *, k: Any = None, bins: Any = None, smoothness: Any = None) -> float:
+def _l2(
+    sums: AnySums,
+    *,
+    k: int | None = None,
+    bins: BinsLike | None = None,
+    smoothness: float | None = None,
+) -> float:
     """The root of the squared error, which may be negative."""
     return math.sqrt(max(0.0, of.squared_ece(sums, k=k, bins=bins, smoothness=smoothness)))
 
@@ -107,7 +116,7 @@ def _distance(method: Literal["ks", "kuiper"]) -> Callable[..., float]:
 def _event_rate(key: str, views: tuple[str, ...], demand: str, remedy: str) -> Callable[..., float]:
     """The event rate of sums of some kinds; others are refused."""
 
-    def value(sums: Any) -> float:
+    def value(sums: AnySums) -> float:
         if sums.kind not in views:
             got = f"these sums are {sums.kind}"
             raise InputError("measure", f"{key!r} needs {demand}", got, remedy=remedy)
@@ -116,7 +125,7 @@ def _event_rate(key: str, views: tuple[str, ...], demand: str, remedy: str) -> C
     return value
 
 
-def _free_intercept(sums: Any) -> float:
+def _free_intercept(sums: Tally | Sketch) -> float:
     """The intercept of the line whose slope is free."""
     return as_tally(sums, None, {}).average(lambda cells: fit_line(cells).intercept.value)
 

@@ -109,7 +109,7 @@ def estimates_of(
     floor: bool = True,
     limits: bool = True,
     seed: int,
-    **options: Any,
+    **options: object,
 ) -> dict[str, Estimate]:
     """Several measures, perhaps by keys of their own, whose floors share their redrawn labels.
 

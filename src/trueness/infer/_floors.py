@@ -194,7 +194,7 @@ class _GapEntries(NamedTuple):
     weight: Floats
     """The weight of each bin."""
 
-    def values(self, hits: Any, gaps: Gaps) -> Floats:
+    def values(self, hits: Floats, gaps: Gaps) -> Floats:
         """The measure of each set of labels, from events of shape (entries, draws)."""
         expected = self.part.rows * self.part.score
         noise = (hits - expected[:, np.newaxis]) * self.scale[:, np.newaxis]

@@ -102,6 +102,7 @@ def question_of(measure: MeasureLike, options: Options, *, lenient: bool = False
         return inner._replace(measure=inner.measure._replace(name=measure_name(measure)))
     key = _key_of(measure)
     if not key:
+        assert callable(measure)  # anything else has been refused
         return own_question(measure, {} if lenient else options)
     entry = MEASURES[key]
     parameters = dict(inspect.signature(entry.function).parameters)
@@ -116,7 +117,7 @@ def question_of(measure: MeasureLike, options: Options, *, lenient: bool = False
     return Question(entry, options)
 
 
-def _key_of(measure: Any) -> str:
+def _key_of(measure: object) -> str:
     """The key of a measure in the catalogue; empty for a user's own function."""
     if isinstance(measure, str):
         key = ALIASES.get(measure, measure)
@@ -134,7 +135,7 @@ def _key_of(measure: Any) -> str:
     return ""
 
 
-def own_question(measure: Any, options: Options | None = None) -> Question:
+def own_question(measure: Callable[..., Any], options: Options | None = None) -> Question:
     """A user's own function of a tally as a question, with the first line of its docstring.
 
     `corp`, which returns three numbers, is refused.
@@ -184,7 +185,7 @@ def values_of_tallies(measure: TallyMeasure, tallies: Iterable[Tally]) -> list[f
     return values
 
 
-def measure_name(measure: Any) -> str:
+def measure_name(measure: object) -> str:
     """``tce(bins=5)`` for a partial function, the name of any other."""
     if isinstance(measure, partial):
         options = [repr(value) for value in measure.args]

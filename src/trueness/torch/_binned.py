@@ -6,13 +6,14 @@ By the library's loops, Triton, or torch operations.
 import os
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import Any
+from typing import TypedDict, Unpack, cast
 
 import numpy as np
 import torch
 
 from trueness._keywords import suggests_keywords
 from trueness._tally.bins import MOST_EXACT, Bins
+from trueness._tally.multiclass import View
 from trueness._tally.rows_or_sums import binned as binned_rows
 from trueness._tally.rules import BinsLike, check_class_bins
 from trueness._tally.tally import Binned
@@ -176,15 +177,22 @@ def binned_logits(
     )
 
 
+class Scale(TypedDict, total=False):
+    """What the numbers of a row are."""
+
+    logits: bool
+    tolerance: float | None
+
+
 def _sum_images(
-    y_true: Any,
-    scores: Any,
-    weight: Any,
-    ignored: Any,
+    y_true: torch.Tensor,
+    scores: torch.Tensor,
+    weight: torch.Tensor | None,
+    ignored: int | None,
     bins: BinsLike,
     kind: Kind,
     moments: bool,
-    **scale: Any,
+    **scale: Unpack[Scale],
 ) -> Binned:
     """The sums of all images, or of plain rows, which are as one.
 
@@ -329,5 +337,5 @@ def as_binned(sums: Sums, layout: Layout, n_classes: int | None) -> Binned:
             with_weights(part, sums_of_part)
             for part, sums_of_part in zip(parts, weighted, strict=True)
         )
-    view: Any = "binary" if n_classes is None else layout.kind
+    view = cast(View, "binary" if n_classes is None else layout.kind)
     return Binned(view, parts, None if n_classes is None else tuple(range(n_classes)))

@@ -3,8 +3,9 @@
 # mypy: ignore-errors
 # Triton has no types.
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 import triton
@@ -33,8 +34,14 @@ _compiled: dict[tuple, Any] = {}
 _properties = lru_cache(maxsize=64)(torch.cuda.get_device_properties)
 
 
+class Kernel(Protocol):
+    """A function that Triton compiles for a grid of programs."""
+
+    def __getitem__(self, programs: tuple[int, int, int]) -> Callable[..., Any]: ...
+
+
 def _launch(
-    kernel: Any,
+    kernel: Kernel,
     programs: tuple[int, int, int],
     arguments: tuple,
     constants: dict[str, Any],

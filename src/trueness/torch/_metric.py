@@ -263,7 +263,7 @@ class CalibrationError:
         options = [f"{name}={value!r}" for name, value in shown.items() if value is not None]
         return f"CalibrationError({', '.join(options)})"
 
-    def _checked_sums(self, saved: Any) -> torch.Tensor:
+    def _checked_sums(self, saved: torch.Tensor) -> torch.Tensor:
         """A copy of saved sums without weights, if rows can have them."""
         flat = _copy_like(saved, self._sums.flat, "sums")
         _check_stored(Sums(flat, self._layout.size), self._layout)
@@ -277,7 +277,7 @@ class CalibrationError:
             **{name: getattr(self, name) for name in names},
         }
 
-    def _check_same(self, options: Any, name: str) -> None:
+    def _check_same(self, options: dict[str, Any], name: str) -> None:
         """Raise if sums with other options cannot be added.
 
         An unknown number of classes is adopted.
@@ -291,7 +291,13 @@ class CalibrationError:
                 )
         self.n_classes = options_here["n_classes"] or options["n_classes"]
 
-    def _batch(self, y_true: Any, scores: Any, weight: Any, into: Sums | None = None) -> Sums:
+    def _batch(
+        self,
+        y_true: torch.Tensor,
+        scores: torch.Tensor,
+        weight: torch.Tensor | None,
+        into: Sums | None = None,
+    ) -> Sums:
         """The sums of a batch; they are `into` itself if the device could add to it.
 
         Images come one by one.
@@ -305,7 +311,13 @@ class CalibrationError:
             sums = sums._replace(flat=sums.flat + self._image(*image).flat)
         return sums
 
-    def _image(self, y_true: Any, scores: Any, weight: Any, into: Sums | None = None) -> Sums:
+    def _image(
+        self,
+        y_true: torch.Tensor,
+        scores: torch.Tensor,
+        weight: torch.Tensor | None,
+        into: Sums | None = None,
+    ) -> Sums:
         """The sums of one batch of rows, added to `into` if it is given.
 
         Rows on another device or with another number of classes are refused; so are bad rows, if
@@ -393,7 +405,7 @@ def _check_stored(sums: Sums, layout: _rows.Layout) -> None:
         check_sums(part)
 
 
-def _copy_like(saved: Any, like: torch.Tensor, name: str) -> torch.Tensor:
+def _copy_like(saved: torch.Tensor, like: torch.Tensor, name: str) -> torch.Tensor:
     """A copy of saved sums, which must have the metric's own shape and type."""
     is_tensor = isinstance(saved, torch.Tensor)
     if not is_tensor or saved.shape != like.shape or saved.dtype != like.dtype:

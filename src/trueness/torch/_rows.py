@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TypeAlias, TypedDict, cast
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ import torch
 from trueness._tally.rows_or_sums import binned as binned_rows
 from trueness._tally.rules import BinsLike, Edges, EqualWidth, as_rule
 from trueness.errors import InputError, Place, Remedy, remedies
-from trueness.typing import Floats
+from trueness.typing import Floats, Kind
 
 BAD_SCORE, BAD_LABEL, OUTSIDE, BAD_SUM, BAD_WEIGHT = range(5)
 # torch compares these on the CPU only, if at all.
@@ -142,7 +142,10 @@ class TensorRows(NamedTuple):
         return self.each(lambda column: column[keep])._replace(ignored=None)
 
 
-def images_of(y: Any, p: Any, w: Any) -> Iterator[tuple[Any, Any, Any]]:
+Image: TypeAlias = tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]
+
+
+def images_of(y: torch.Tensor, p: torch.Tensor, w: torch.Tensor | None) -> Iterator[Image]:
     """Labels, scores and weights of each image of dense scores (B, C, …), a row per pixel.
 
     Others as they are.
@@ -162,8 +165,9 @@ def images_of(y: Any, p: Any, w: Any) -> Iterator[tuple[Any, Any, Any]]:
     images = p.flatten(2)
     if w is not None or p.shape[0] == 0:
         rows = images.flatten() if is_vector else images.movedim(1, 2).flatten(0, 1)
-        weights = w.flatten() if getattr(w, "shape", None) == y.shape else w
-        yield y.flatten(), rows, weights
+        if w is not None and getattr(w, "shape", None) == y.shape:
+            w = w.flatten()
+        yield y.flatten(), rows, w
         return
     for labels, image in zip(y, images, strict=True):
         yield labels.flatten(), image[0] if is_vector else image.T.contiguous(), None
@@ -202,9 +206,9 @@ REMEDIES = {
 
 
 def check_rows(
-    y_true: Any,
-    scores: Any,
-    weight: Any,
+    y_true: torch.Tensor,
+    scores: torch.Tensor,
+    weight: torch.Tensor | None,
     ignored: int | None,
     *,
     logits: bool = False,
@@ -293,14 +297,14 @@ def _flatten_advice(y: torch.Tensor, p: torch.Tensor, name: str) -> str:
     )
 
 
-def check_ignored(ignored: Any) -> int | None:
+def check_ignored(ignored: object) -> int | None:
     """A label, or None."""
     if ignored is not None and type(ignored) is not int:
         raise InputError("ignore_index", "must be a whole number or None", f"got {ignored!r}")
     return ignored
 
 
-def check_tolerance(tolerance: Any) -> float | None:
+def check_tolerance(tolerance: float | None) -> float | None:
     """A number between 0 and 1, or None."""
     is_number = isinstance(tolerance, int | float) and not isinstance(tolerance, bool)
     if tolerance is not None and not (is_number and 0 <= tolerance <= 1):
@@ -310,13 +314,25 @@ def check_tolerance(tolerance: Any) -> float | None:
     return float(tolerance)
 
 
-def library_options(rows: TensorRows, layout: Layout) -> Any:
+class ScoreOptions(TypedDict):
+    """Options of :func:`trueness.binned` about the scores."""
+
+    kind: Kind
+    from_logits: bool
+    sum_tolerance: float | None
+
+
+def library_options(rows: TensorRows, layout: Layout) -> ScoreOptions:
     """The options of `trueness.binned` that depend on the shape and scale of the scores."""
     kind = layout.kind if rows.p.ndim == 2 else "classwise"
-    return {"kind": kind, "from_logits": rows.logits, "sum_tolerance": rows.tolerance}
+    return {
+        "kind": cast(Kind, kind),
+        "from_logits": rows.logits,
+        "sum_tolerance": rows.tolerance,
+    }
 
 
-def _tensor(value: Any, name: str) -> torch.Tensor:
+def _tensor(value: object, name: str) -> torch.Tensor:
     """The tensor without its gradient; an error unless it is dense and holds values."""
     if not isinstance(value, torch.Tensor):
         remedy = "`trueness.binned` takes arrays, lists and frames."
@@ -344,10 +360,14 @@ def explain(rows: TensorRows, layout: Layout) -> NoReturn:
     if rows.logits:
         _explain_logits(rows, layout)
     w = None if rows.w is None else rows.w.cpu()
-    options = {"ignore_index": rows.ignored, **library_options(rows, layout)}
     with remedies(REMEDIES):
         binned_rows(
-            rows.y.cpu(), rows.p.cpu(), bins=Edges(layout.edges), sample_weight=w, **options
+            rows.y.cpu(),
+            rows.p.cpu(),
+            bins=Edges(layout.edges),
+            sample_weight=w,
+            ignore_index=rows.ignored,
+            **library_options(rows, layout),
         )
     raise AssertionError("a pass refused rows in which no bad value can be found")
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import torch
 
+from trueness._tally.rules import BinsLike
 from trueness.errors import MissingLibraryError
 from trueness.torch._metric import CalibrationError
 from trueness.torch._sums import Sums
+from trueness.typing import Norm
 
 if find_spec("torchmetrics") is None:
     name = "`trueness.torch.CalibrationErrorMetric`"
@@ -60,13 +62,13 @@ class CalibrationErrorMetric(Metric):  # type: ignore[misc, unused-ignore]
     def __init__(
         self,
         *,
-        bins: Any = 10,
-        norm: Any = "l1",
+        bins: BinsLike = 10,
+        norm: Norm = "l1",
         kind: str = "binary",
         from_logits: bool = False,
         n_classes: int | None = None,
         ignore_index: int | None = None,
-        **settings: Any,
+        **settings: object,
     ) -> None:
         super().__init__(**settings)
         self._error = CalibrationError(
@@ -86,7 +88,9 @@ class CalibrationErrorMetric(Metric):  # type: ignore[misc, unused-ignore]
             self._error.to(preds.device)
         self.sums = self.sums + self._error._batch(target, preds, None).flat
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *others: object
+    ) -> None:
         """Refuse sums that no rows have; `torch` calls this for every part of a saved model."""
         if (saved := state_dict.get(f"{prefix}sums")) is not None:
             self._error._checked_sums(saved)

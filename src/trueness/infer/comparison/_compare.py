@@ -1,7 +1,7 @@
 """Comparison of several models on the same rows."""
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -38,7 +38,7 @@ from trueness._tally.tally import Parts
 from trueness.errors import InputError, Place, collected_warnings, did_you_mean
 from trueness.infer._catalogue import ALIASES, MEASURES, Measure
 from trueness.infer._estimate import estimates_of
-from trueness.infer._questions import TallyMeasure, measure_name, measure_value
+from trueness.infer._questions import MeasureLike, TallyMeasure, measure_name, measure_value
 from trueness.infer.comparison import _paired_bootstrap as bootstrap
 from trueness.infer.comparison._pairs import (
     PairDifference,
@@ -280,7 +280,7 @@ def _chosen(
     # Limits at level 1 − α/k hold for all k models together, so for the one that looks best, too.
     # The multiplier of the largest of k means is shorter, but fell to .91 where this kept .93.
     model_level = 1 - (1 - comparison.level) / len(models)
-    options: Any = {} if bins is None else {"bins": bins}
+    options: dict[str, Any] = {} if bins is None else {"bins": bins}
     with collected_warnings():  # the comparison has given them
         estimates = estimates_of(
             {"": measure}, models[best], level=model_level, floor=False, seed=seed, **options
@@ -383,7 +383,7 @@ def require_same_rows(models: Mapping[str, Evidence]) -> None:
             raise InputError(name, "must have the same rows", got)
 
 
-def _are_events(y_true: Any, models: Any) -> bool:
+def _are_events(y_true: ArrayLike, models: object) -> bool:
     """Whether a dict of Events by model was passed in place of labels and scores."""
     return (
         models is None
@@ -392,7 +392,7 @@ def _are_events(y_true: Any, models: Any) -> bool:
     )
 
 
-def _named_models(models: Any) -> Mapping[str, Any]:
+def _named_models(models: ArrayLike) -> Mapping[str, Any]:
     """The scores of two models or more, by name; from a dict, or from a frame with named columns.
 
     Anything else, a single model, and sums in place of scores are refused.
@@ -413,7 +413,7 @@ def _named_models(models: Any) -> Mapping[str, Any]:
     return named
 
 
-def _catalogued(measure: Any, bins: BinsLike | None) -> Measure:
+def _catalogued(measure: MeasureLike, bins: BinsLike | None) -> Measure:
     """The measure in the catalogue, with `bins` as its preset; a function of the user has no key.
 
     Bins are an error for a measure without bins.
@@ -429,7 +429,7 @@ def _catalogued(measure: Any, bins: BinsLike | None) -> Measure:
     return entry._replace(preset=in_bins.keywords)
 
 
-def _function_entry(function: Any) -> Measure:
+def _function_entry(function: Callable[..., float]) -> Measure:
     """A function of the user as a measure of the catalogue, without a key.
 
     A function of this library has the name and direction ("less" or "more" is better) of its entry;
@@ -454,7 +454,7 @@ def _function_entry(function: Any) -> Measure:
     )
 
 
-def _named_entry(measure: Any) -> Measure:
+def _named_entry(measure: object) -> Measure:
     """The measure of the catalogue that has this name or alias; any other is refused."""
     key = ALIASES.get(measure, measure) if isinstance(measure, str) else ""
     if key in MEASURES:
@@ -465,7 +465,7 @@ def _named_entry(measure: Any) -> Measure:
     raise InputError("measure", demand, f"got {measure!r}", remedy=remedy)
 
 
-def _checked_method(method: Any, measure: Any) -> Literal["influence", "bootstrap"]:
+def _checked_method(method: object, measure: object) -> Literal["influence", "bootstrap"]:
     """The method by which differences are judged; 'auto' is chosen by the measure.
 
     An influence is what one row contributes to the measure. Influences, which need no resamples,

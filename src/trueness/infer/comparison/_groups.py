@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache, partial
 from itertools import combinations
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from trueness._input.arguments import Seed, checked_word, whole_seed
 from trueness._keywords import suggests_keywords
@@ -218,7 +218,9 @@ class _Group(NamedTuple):
     note: str = ""
 
 
-def _groups(y_true: Any, y_prob: Any, by: Any, rows: RowOptions) -> tuple[dict[str, Evidence], str]:
+def _groups(
+    y_true: ArrayLike, y_prob: ArrayLike, by: Columns, rows: RowOptions
+) -> tuple[dict[str, Evidence], str]:
     """The rows of each group by its name, and a sentence if `by` holds numbers that were cut.
 
     `by` is one column with the group of each row, and `rows` are the options of rows. The sentence

@@ -404,7 +404,12 @@ class _Answers:
 
 
 def _read_answers(
-    correct: Any, confidence: Any, judge: Any, unit: Any, cluster: Any, rows: dict[str, Any]
+    correct: ArrayLike,
+    confidence: ArrayLike | None,
+    judge: ArrayLike | None,
+    unit: ArrayLike | None,
+    cluster: ArrayLike | None,
+    rows: dict[str, Any],
 ) -> _Answers:
     """The rows, checked, and taken together if several of them are one answer.
 
@@ -442,7 +447,7 @@ def _read_answers(
     return _together(rows_read, _units(unit, n))
 
 
-def _units(unit: Any, n: int) -> Ints:
+def _units(unit: ArrayLike, n: int) -> Ints:
     """The number of the answer that each of `n` rows belongs to; missing names are refused."""
     names = one_column(unit, "unit", n)
     gone = labels_missing(names)

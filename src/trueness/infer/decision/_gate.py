@@ -34,6 +34,7 @@ from trueness.infer.interval._ece_interval import interval_of
 from trueness.infer.limits._ece import ece_limits_of
 from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.test._equivalence import FINE, TOO_GOOD, margin, omnibus_of, too_good_of
+from trueness.results import Significance
 from trueness.results._gate import Finding, Gate, Quantity
 from trueness.typing import ArrayLike, Columns, Kind, Missing, RowOptions, WeightType
 
@@ -238,11 +239,11 @@ def gate(
 
 def gate_by_policy(
     policy: Policy,
-    y_true: Any,
-    y_prob: Any,
-    data: Any,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    data: Columns | None,
     bins: BinsLike,
-    cluster: Any,
+    cluster: ArrayLike | None,
     rows: RowOptions,
 ) -> Gate:
     """Judge models by a policy; sums are refused if it needs columns.
@@ -274,8 +275,8 @@ def judge_by_policy(
     policy: Policy,
     models: Mapping[str, Evidence],
     baseline: Evidence | None = None,
-    data: Any = None,
-    y_true: Any = None,
+    data: Columns | None = None,
+    y_true: ArrayLike = None,
     bins: BinsLike = 10,
 ) -> Gate:
     """Judge models, whose rows have been read; `data` holds the columns that the policy names."""
@@ -295,7 +296,7 @@ def _named(names: Names) -> Iterator[None]:
 
 
 def _groups(
-    models: Mapping[str, Evidence], by: Any, y_true: Any
+    models: Mapping[str, Evidence], by: Columns | None, y_true: ArrayLike
 ) -> Iterator[tuple[Names, Evidence]]:
     """Every model in every group that has rows, with the names of both.
 
@@ -316,7 +317,12 @@ def _groups(
 
 
 def checked_bounds(
-    max_ece: Any, max_l2: Any, oe_within: Any, bins: BinsLike = 10, *, optional: bool = False
+    max_ece: float | None,
+    max_l2: float | None,
+    oe_within: float | None,
+    bins: BinsLike = 10,
+    *,
+    optional: bool = False,
 ) -> tuple[Bound, ...]:
     """The bounds that were given, each with the bins of the ECE.
 
@@ -324,7 +330,7 @@ def checked_bounds(
     there must be at least one.
     """
     rule = blind_to_labels(as_rule(bins))
-    values: dict[Quantity, Any] = {"ece": max_ece, "l2": max_l2, "oe": oe_within}
+    values: dict[Quantity, float | None] = {"ece": max_ece, "l2": max_l2, "oe": oe_within}
     bounds = []
     for key, value in values.items():
         if value is None:
@@ -484,7 +490,7 @@ def _is_within(finding: Finding) -> bool:
     return low <= finding.low and finding.high <= high
 
 
-def _omnibus(evidence: Evidence, seed: int) -> Any:
+def _omnibus(evidence: Evidence, seed: int) -> Significance | None:
     """The omnibus test, made once for all bounds."""
     return evidence.once(omnibus_of, seed)
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -169,7 +169,11 @@ def net_benefit(
 
 
 def models_by_name(
-    y_true: Any, y_prob: Any, rows: RowOptions, cluster: ArrayLike | None, counted: str = ""
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    rows: RowOptions,
+    cluster: ArrayLike | None,
+    counted: str = "",
 ) -> dict[str, Evidence]:
     """The rows of one model, whose name is empty, or those of a dict of models by name.
 
@@ -222,14 +226,14 @@ def benefit_of(
     )
 
 
-def field_by_model(results: Mapping[str, Any], field: str) -> Any:
+def field_by_model(results: Mapping[str, object], field: str) -> ArrayLike:
     """The field of the only result, whose name is empty, or that of each result by name."""
     if "" in results:
         return getattr(results[""], field)
     return {name: getattr(result, field) for name, result in results.items()}
 
 
-def _checked_thresholds(thresholds: Any) -> Floats:
+def _checked_thresholds(thresholds: ArrayLike | None) -> Floats:
     """The distinct thresholds, ascending, all between 0 and 1; by default 0.01 to 0.99."""
     if thresholds is None:
         return np.arange(1, 100) / 100

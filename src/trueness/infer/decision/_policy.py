@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, cast
 
 from trueness._input.arguments import check_flag, checked_number, checked_whole
 from trueness._level import checked_level
@@ -25,9 +25,10 @@ def is_in_pyproject() -> bool:
     return _section(table) is not None
 
 
-def _section(table: Mapping[str, Any]) -> Any:
+def _section(table: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The policy in the sections of a pyproject.toml, if there is one."""
-    return table.get("tool", {}).get("trueness", {}).get("gate")
+    section: Mapping[str, Any] | None = table.get("tool", {}).get("trueness", {}).get("gate")
+    return section
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Policy:
     """Seed of all random draws."""
 
     @classmethod
-    def of(cls, policy: Any) -> Self:
+    def of(cls, policy: object) -> Self:
         """The policy of a dict, or of a TOML file, checked.
 
         In a file it is the section [tool.trueness.gate] or, in a file of its own, everything.
@@ -101,7 +102,8 @@ class Policy:
                 raise InputError(
                     "policy", "must have keys that are known", f"got {key!r}", remedy=remedy
                 )
-        policy = cls(**{key: _value(key, value) for key, value in table.items()})
+        checked: dict[str, Any] = {key: _value(key, value) for key, value in table.items()}
+        policy = cls(**checked)
         policy._check_pairs()
         return policy
 
@@ -140,13 +142,13 @@ class Policy:
         return keys
 
 
-def _value(key: str, value: Any) -> Any:
+def _value(key: str, value: object) -> object:
     """The value of one key of a policy, checked and converted to its type.
 
     `key` decides what is allowed; any key that is not named below is a bound in [0, 1].
     """
     if key == "level":
-        level = checked_level(value)
+        level = checked_level(cast(float, value))
         if level < _LEAST_LEVEL:
             raise InputError(
                 "level", f"must be at least {_LEAST_LEVEL} for a gate", f"got {value!r}"
@@ -167,14 +169,19 @@ def _value(key: str, value: Any) -> Any:
         return _names(key, value)
     if key in ("segment_gap", "slice_gap"):
         return checked_number(value, key, "above 0 and below 1", low=0, high=1)
-    if not -0.0 <= checked_number(value, key, "in [0, 1]") <= 1:
+    bound = checked_number(value, key, "in [0, 1]")
+    if not 0 <= bound <= 1:
         raise InputError(key, "must lie in [0, 1]", f"got {value!r}")
-    return float(value)
+    return bound
 
 
-def _names(key: str, value: Any) -> tuple[str, ...]:
+def _names(key: str, value: object) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else value
-    is_list = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
-    if not is_list or not names or len(set(names)) < len(names):
+    if (
+        not isinstance(names, list | tuple)
+        or not all(isinstance(name, str) for name in names)
+        or not names
+        or len(set(names)) < len(names)
+    ):
         raise InputError(key, "must be a list of names of columns", f"got {value!r}")
     return tuple(names)

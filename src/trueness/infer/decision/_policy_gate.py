@@ -8,7 +8,7 @@ method over all the first rejects any; it passes what is required if each of the
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr
@@ -23,7 +23,7 @@ from trueness.infer.decision._policy import Policy
 from trueness.infer.test._equivalence import TOO_GOOD, margin, omnibus_of, too_good_of
 from trueness.results._gate import Finding, Gate, Quantity
 from trueness.results._verdict import FEWEST_CLUSTERS
-from trueness.typing import Bools, Floats, Ints
+from trueness.typing import ArrayLike, Bools, Columns, Floats, Ints
 
 FEW_ROWS = 20
 """A slice of fewer rows is not tried, and a segment of fewer rows is not judged."""
@@ -251,8 +251,8 @@ class Subject(NamedTuple):
 def policy_gate_of(
     subjects: Sequence[Subject],
     policy: Policy,
-    data: Any,
-    y_true: Any,
+    data: Columns | None,
+    y_true: ArrayLike,
     limits_of: Callable[..., Any],
     bounds: Sequence[Any],
 ) -> Gate:
@@ -381,14 +381,27 @@ def unknown_finding(
     )
 
 
-def with_limits(finding: Finding, limits: Any) -> Finding:
+class HasLimits(Protocol):
+    """An estimate with its limits, and the number of rows."""
+
+    @property
+    def n(self) -> int: ...
+    @property
+    def estimate(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+
+
+def with_limits(finding: Finding, limits: HasLimits) -> Finding:
     """The finding with an estimate, its limits and the number of rows."""
     return replace(finding, n=limits.n, estimate=limits.estimate, low=limits.low, high=limits.high)
 
 
 def _exceeds_by_limits(
     evidence: Evidence,
-    bound: Any,
+    bound: object,
     ends: tuple[float, float],
     limits_of: Callable[..., Any],
     seed: int,
@@ -403,7 +416,9 @@ def _exceeds_by_limits(
     return exceeds
 
 
-def _of_segments(subject: Subject, policy: Policy, data: Any, y_true: Any) -> Iterator[Hypothesis]:
+def _of_segments(
+    subject: Subject, policy: Policy, data: Columns | None, y_true: ArrayLike
+) -> Iterator[Hypothesis]:
     """The gap of every segment that has rows; none without a bound for them."""
     if policy.segment_gap is None:
         return
@@ -417,7 +432,7 @@ def _of_segments(subject: Subject, policy: Policy, data: Any, y_true: Any) -> It
 
 
 def _of_slices(
-    subject: Subject, policy: Policy, data: Any, y_true: Any
+    subject: Subject, policy: Policy, data: Columns | None, y_true: ArrayLike
 ) -> tuple[list[Hypothesis], list[str]]:
     """The gap of every slice with 20 rows or more, as hypotheses, and notes on how many there are.
 
@@ -524,7 +539,7 @@ def _tested(
     return Hypothesis(finding, lambda rate: tests.exceeds <= rate, tests.keeps)
 
 
-def _named(data: Any, names: Iterable[str], key: str) -> dict[str, Any]:
+def _named(data: Columns | None, names: Iterable[str], key: str) -> dict[str, Any]:
     """The columns with these names, of a frame or a dict; a missing one is refused.
 
     `key` is the key of the policy that names them.
@@ -540,7 +555,7 @@ def _named(data: Any, names: Iterable[str], key: str) -> dict[str, Any]:
     return {name: data[name] for name in names}
 
 
-def baseline_scores(data: Any, name: str) -> Any:
+def baseline_scores(data: Columns | None, name: str) -> ArrayLike:
     """The scores of the baseline."""
     return column(_named(data, [name], "baseline")[name], "data").values
 

@@ -381,8 +381,8 @@ class _Curve(NamedTuple):
 
 
 def _with_judge(
-    y_true: Any,
-    y_prob: Any,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
     judge: ArrayLike,
     level: float,
     cluster: ArrayLike | None,

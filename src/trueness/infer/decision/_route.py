@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -29,7 +29,7 @@ from trueness.infer.limits._limits import Limits
 from trueness.infer.limits._paired_difference import clustered_difference
 from trueness.results import Estimate, Route
 from trueness.results._route import RouteCurve
-from trueness.typing import ArrayLike, Floats, Ints, Missing
+from trueness.typing import ArrayLike, Columns, Floats, Ints, Missing
 
 _DEFINITIONS = {
     "share": "Share of rows that the cheap model answers.",
@@ -136,6 +136,9 @@ def route(
     return _with_segments(whole, rows, terms, by, cheap_correct)
 
 
+Share = TypeVar("Share", float, Floats)
+
+
 @dataclass(frozen=True)
 class _Terms:
     """What is promised, at which level, and the costs."""
@@ -148,7 +151,7 @@ class _Terms:
     free: bool
     """Whether the confidence is known before the cheap model has been paid."""
 
-    def saved(self, share: Floats | float) -> Any:
+    def saved(self, share: Share) -> Share:
         """The share of the strong model's cost that is saved if this share of rows is routed."""
         relative = self.cost[0] / self.cost[1]
         if self.free:
@@ -214,7 +217,7 @@ class _Mix(NamedTuple):
     random: Estimate
 
 
-def _checked_cost(cost: Any) -> tuple[float, float]:
+def _checked_cost(cost: object) -> tuple[float, float]:
     """Two costs, that of the cheap model below that of the strong one; others are refused."""
     demand = "must be two numbers, that of the cheap model from 0 to below that of the strong one"
     if not isinstance(cost, Sequence | np.ndarray) or isinstance(cost, str) or len(cost) != 2:
@@ -225,7 +228,7 @@ def _checked_cost(cost: Any) -> tuple[float, float]:
     return float(cheap), float(strong)
 
 
-def _checked_flag(value: Any) -> bool:
+def _checked_flag(value: object) -> bool:
     check_flag(value, "confidence_is_free")
     return bool(value)
 
@@ -276,7 +279,7 @@ def _read(
 
 
 def _with_segments(
-    whole: Route, rows: _PairedRows, terms: _Terms, by: Any, cheap_correct: ArrayLike
+    whole: Route, rows: _PairedRows, terms: _Terms, by: Columns, cheap_correct: ArrayLike
 ) -> Route:
     """The route of all rows with one for each segment; their promises hold for all together.
 

@@ -340,7 +340,7 @@ class _GradeSums(NamedTuple):
         return total._replace(names=(_TOTAL,))
 
 
-def _checked_lights(lights: Any) -> tuple[float, float]:
+def _checked_lights(lights: object) -> tuple[float, float]:
     """The levels of amber and red; anything but two levels, the lower first, is refused."""
     if not isinstance(lights, tuple | list) or len(lights) != 2:
         raise InputError("lights", "must be two levels, for amber and red", f"got {lights!r}")

@@ -33,7 +33,7 @@ from trueness.infer.test._pair_tests import required_draws
 from trueness.measure import ece
 from trueness.results import Segments
 from trueness.results._segments import ClassRow
-from trueness.typing import Bools, Floats, Ints
+from trueness.typing import Bools, Columns, Floats, Ints
 
 Sums: TypeAlias = Tally | Sketch | Binned
 # Labels drawn: at the level 0.95 the smallest p-value, 0.001, is a fiftieth of the limit.
@@ -66,7 +66,7 @@ def segments_of(
 
 
 def sums_by_group(
-    sums: Accumulator | Mapping[Any, Sums], by: Any, crossed: int, *, alone: bool
+    sums: Accumulator | Mapping[Any, Sums], by: Columns | None, crossed: int, *, alone: bool
 ) -> SegmentRows:
     """The cells of the sums of groups, with a column for each part of their keys.
 
@@ -112,7 +112,7 @@ def sums_by_group(
     return of_groups(names, problems, crossed)
 
 
-def _column_names(by: Any, columns: int) -> list[str]:
+def _column_names(by: Columns | None, columns: int) -> list[str]:
     """The names of the columns of the keys of groups; `by` has them, or is None."""
     if by is None:
         return ["group"] if columns == 1 else [f"column {i + 1}" for i in range(columns)]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -235,7 +235,7 @@ def _by_day(y_true: ArrayLike, y_prob: ArrayLike | None, by: ArrayLike | None) -
     return days
 
 
-def _days(sums: Any) -> dict[str, AnySums | None]:
+def _days(sums: object) -> dict[str, AnySums | None]:
     """The sums of each day, from a dict of sums by name; None for a day without rows."""
     if not isinstance(sums, Mapping):
         raise InputError("sums", "must be a dict of names and sums", f"got {type(sums).__name__}")
@@ -250,7 +250,7 @@ def _days(sums: Any) -> dict[str, AnySums | None]:
     return days
 
 
-def _sums_of_day(name: str, sums: Any) -> AnySums | None:
+def _sums_of_day(name: str, sums: object) -> AnySums | None:
     """The sums of one day, or None if it has no rows.
 
     `name` is the name of the day, for messages. An Accumulator gives the sums of all its rows.
@@ -275,7 +275,7 @@ def _sums_of_day(name: str, sums: Any) -> AnySums | None:
     return sums if sums.n else None
 
 
-def _add(sums: Mapping[str, Any]) -> Any:
+def _add(sums: Mapping[str, AnySums]) -> AnySums:
     """The sums of all days together.
 
     `sums` has the sums of each day by its name. They are added by pairs: one after another would
@@ -516,7 +516,7 @@ def _runs_by_class(tests: _Tests) -> dict[int, ChangePoint]:
     return runs
 
 
-def _measure(measure: Callable[..., float], sums: Any) -> float:
+def _measure(measure: Callable[..., float], sums: object) -> float:
     """The measure of these sums, or nan if they do not give it."""
     with suppress(InputError):
         return float(quietly(measure, sums))

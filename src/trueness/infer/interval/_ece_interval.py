@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from trueness._input.arguments import checked_resamples, checked_word
 from trueness._level import Level, check_drawn_level, checked_level
@@ -183,7 +183,13 @@ class _Question(NamedTuple):
 
 
 def checked_question(
-    k: Any, bins: Any, level: Any, method: Any, smoothness: Any, resamples: int | None, support: Any
+    k: int | None,
+    bins: BinsLike | None,
+    level: float,
+    method: Method,
+    smoothness: float | None,
+    resamples: int | None,
+    support: Support,
 ) -> _Question:
     """The options, checked, with defaults where none depends on the rows.
 

@@ -16,6 +16,7 @@ from trueness._numerics.streams import stream
 from trueness._numerics.students_t import t_over_normal
 from trueness._tally.binned_scores import bin_numbers, checked_smoothness, default_rule
 from trueness._tally.bins import Bins
+from trueness._tally.buckets import Buckets
 from trueness._tally.clusters import ClusteredRows
 from trueness._tally.evidence import Evidence
 from trueness._tally.rules import (
@@ -573,7 +574,7 @@ def _l2_limits(
         part = data.one if bins is None else data.one.coarsen(as_rule(bins))
         assert data.given is not None
         bins = Distinct()
-        buckets: Any = data.given.buckets
+        buckets: Buckets[Any] | None = data.given.buckets
         if buckets is not None:
             bins = Edges(part.edges)
             buckets = buckets.map(lambda bucket: bucket.at_means())

@@ -152,7 +152,9 @@ class _Rows:
         )
 
 
-def _read(y_human: ArrayLike, judge: ArrayLike, cluster: Any, pos_label: Any) -> _Rows:
+def _read(
+    y_human: ArrayLike, judge: ArrayLike, cluster: ArrayLike | None, pos_label: Hashable | None
+) -> _Rows:
     """The labels of humans and judge as 0 and 1, checked, and the number of each row's cluster.
 
     `pos_label` is the label that becomes 1. At least one row must have a human label. Of the

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 from scipy.special import betaincinv, ndtr
@@ -138,7 +137,9 @@ def _upper_limit(events: int, n: int, level: float, correlation: float) -> float
     return float(ndtr(bracketed_root(beyond_tail, -_FARTHEST, _FARTHEST)))
 
 
-def _read(n: Any, events: Any) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
+def _read(
+    n: ArrayLike, events: ArrayLike
+) -> tuple[tuple[str, ...], tuple[int, ...], tuple[int, ...]]:
     """The names of the grades, their rows and their defaults, checked.
 
     Both arguments are mappings with the same names, or sequences, whose grades are called 1, 2, …
@@ -166,7 +167,7 @@ def _read(n: Any, events: Any) -> tuple[tuple[str, ...], tuple[int, ...], tuple[
     return names or tuple(str(i + 1) for i in range(len(rows))), rows, defaults
 
 
-def _whole_numbers(values: Any, name: str) -> tuple[int, ...]:
+def _whole_numbers(values: ArrayLike, name: str) -> tuple[int, ...]:
     """The numbers of an argument called `name`, one per grade: whole numbers of at least 0.
 
     Other numbers, no grade at all and too many grades are refused.

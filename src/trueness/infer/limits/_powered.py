@@ -1,7 +1,7 @@
 """`powered`: calibration from few human labels, and the labels of a judge that is never trusted."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Number
 from typing import Any, NamedTuple
@@ -279,7 +279,8 @@ def _read_rows(
     placeholder = _placeholder(human.values[was_labelled], rows)
     filled = np.where(was_labelled, human.values, placeholder)
     evidence = _evidence(filled, y_prob, cluster, rows)
-    position: Any = evidence.position
+    position = evidence.position
+    assert position is not None
     judgements = _judgements(judge, set(filled.tolist()), rows)
     verdict = _numbers(judgements, "judge", was_labelled.size, position)
     strata = None
@@ -388,7 +389,7 @@ def _one_per_row(values: ArrayLike, name: str) -> Column:
     )
 
 
-def _placeholder(labels: Any, rows: RowOptions) -> Any:
+def _placeholder(labels: ArrayLike, rows: RowOptions) -> str | float:
     """A label for the rows that no human looked at.
 
     It is never used, but it is read with the others: it must be one of `labels`, those of the other
@@ -398,14 +399,15 @@ def _placeholder(labels: Any, rows: RowOptions) -> Any:
     check_ignore_index(ignored)
     is_named = rows.get("pos_label") is not None or rows.get("labels") is not None
     if is_named or not isinstance(labels[0], Number):
-        return next((label for label in labels if label != ignored), labels[0])
+        others: Iterator[str | float] = (label for label in labels if label != ignored)
+        return next(others, labels[0])
     if ignored == 0:
         return 1
     return 0
 
 
 def _evidence(
-    labels: Any, y_prob: ArrayLike, cluster: ArrayLike | None, rows: RowOptions
+    labels: ArrayLike, y_prob: ArrayLike, cluster: ArrayLike | None, rows: RowOptions
 ) -> Evidence:
     """The labels and scores as rows, checked; errors name `y_human`.
 
@@ -427,7 +429,7 @@ def _evidence(
     return evidence
 
 
-def _judgements(judge: ArrayLike, human: set[Any], rows: RowOptions) -> Any:
+def _judgements(judge: ArrayLike, human: set[Any], rows: RowOptions) -> ArrayLike:
     """The judge's answers as numbers: labels in words become 1 for the event and 0 for the other.
 
     Numbers are returned as they are, and a missing label becomes nan. `human` holds the labels of

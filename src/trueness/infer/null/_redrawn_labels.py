@@ -32,6 +32,7 @@ from trueness.infer.test._method import (
 )
 from trueness.typing import Floats, Ints, Numbers
 
+Statistic = TypeVar("Statistic", float, Floats)
 Hits: TypeAlias = list[NDArray[Any]]
 WeightType: TypeAlias = Literal["frequency", "importance"]
 _Generator: TypeAlias = np.random.Generator
@@ -151,7 +152,7 @@ def of_events(statistic: Callable[[Floats], Floats]) -> Callable[[Hits], Floats]
     return lambda hits: statistic(hits[0].T.astype(np.float64, order="C"))
 
 
-def monte_carlo_pvalue(observed: Any, drawn: Floats) -> Any:
+def monte_carlo_pvalue(observed: Statistic, drawn: Floats) -> Statistic:
     """The Monte-Carlo p-value (1 + #{drawn ≥ observed}) / (draws + 1), but for rounding.
 
     Under calibration the observed and the drawn statistics are exchangeable given the scores. So
@@ -163,7 +164,8 @@ def monte_carlo_pvalue(observed: Any, drawn: Floats) -> Any:
         deviation = np.nan_to_num(drawn.std(axis=0))
     rounding_error = _EQUAL * np.maximum(np.abs(observed), deviation)
     slack = np.where(np.isfinite(observed), rounding_error, 0.0)
-    return (1 + (drawn >= observed - slack).sum(axis=0)) / (len(drawn) + 1)
+    beyond: Statistic = (drawn >= observed - slack).sum(axis=0)
+    return (1 + beyond) / (len(drawn) + 1)
 
 
 def count_entries(cells: Cells) -> tuple[Floats, Ints]:

@@ -14,7 +14,7 @@ scales that non-centrality.
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import expit, logit, ndtri
@@ -400,7 +400,10 @@ def moved(score: Floats, slope: float, shift: float) -> Floats:
 
 
 def score_law(
-    prevalence: Any, c_statistic: Any, log_odds: Any, scores: ArrayLike | None
+    prevalence: float | None,
+    c_statistic: float | None,
+    log_odds: Sequence[float] | None,
+    scores: ArrayLike | None,
 ) -> ScoreLaw | None:
     """The law of the scores that the arguments describe; None if they give a prevalence only.
 
@@ -444,7 +447,7 @@ def _of_scores(scores: ArrayLike) -> ScoreLaw:
     return law
 
 
-def _of_pair(log_odds: Any) -> ScoreLaw:
+def _of_pair(log_odds: Sequence[float]) -> ScoreLaw:
     """The law of normal log-odds, from their mean and standard deviation, checked."""
     is_vector = isinstance(log_odds, list | tuple) or np.ndim(log_odds) == 1
     if is_vector and len(log_odds) == 2 and all(map(is_number, log_odds)):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -153,7 +153,12 @@ def _refuse_weights_in_clusters(evidence: Evidence, method: TestMethod) -> None:
 
 
 def _quantiles_significance(
-    evidence: Evidence, bins: Any, k: Any, resamples: Any, fitted: Any, seed: int
+    evidence: Evidence,
+    bins: BinsLike | None,
+    k: int | None,
+    resamples: int | None,
+    fitted: bool,
+    seed: int,
 ) -> Significance:
     """The joint test of quantile forecasts, which reads rows and no sums.
 
@@ -311,9 +316,9 @@ def _largest_scores_significance(
 def _options(
     method: str,
     bins: BinsLike | None,
-    resamples: Any,
-    fitted: Any,
-    k: Any,
+    resamples: int | None,
+    fitted: bool,
+    k: int | None,
     seed: int,
     clustered: bool,
 ) -> Options:

@@ -5,9 +5,10 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from trueness._input.arguments import checked_fraction
@@ -36,12 +37,16 @@ _STRETCHES = 1000
 _STEPS = 100
 
 
-def ks_statistic(high: Any, low: Any) -> Any:
+Heights = TypeVar("Heights", float, Floats)
+
+
+def ks_statistic(high: Heights, low: Heights) -> Heights:
     """The largest distance of a path from 0, from its highest and lowest points."""
-    return np.maximum(high, -low)
+    highest: Heights = np.maximum(high, -low)
+    return highest
 
 
-def kuiper_statistic(high: Any, low: Any) -> Any:
+def kuiper_statistic(high: Heights, low: Heights) -> Heights:
     """The range of a path."""
     return high - low
 
@@ -264,7 +269,7 @@ def walk_of_cells(cells: Cells, level: float) -> Walk:
     )
 
 
-def _from_zero(values: Any) -> Floats:
+def _from_zero(values: NDArray[Any]) -> Floats:
     """The values after a 0, where a walk starts."""
     return np.concatenate([[0.0], values])
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from trueness._input.arguments import (
     Seed,
@@ -471,7 +471,7 @@ def smallest_alpha(keeps: Callable[[float], bool]) -> float:
     return math.exp(high)
 
 
-def _check_options(criterion: str, bins: Any, share: Any) -> None:
+def _check_options(criterion: str, bins: BinsLike | None, share: float | None) -> None:
     """Raise for an option of another criterion, and for a share that is none."""
     for name, value, taker in (("bins", bins, "ece"), ("share", share, "band")):
         if value is not None and criterion != taker:

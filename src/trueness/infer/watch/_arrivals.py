@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, cast, get_args
 
 from trueness._input.arguments import checked_word
 from trueness.errors import InputError
 from trueness.infer.watch._look import Piece, Position
+from trueness.typing import ArrayLike
 
 Late: TypeAlias = Literal["refuse", "next", "drop"]
 _MANY_ROWS = 1_000
@@ -16,18 +17,17 @@ _MANY_SCORES = 200
 three scores do so about once in 10⁸ pairs, at two once in 10⁵, at one score once in 56."""
 
 
-def checked_late(late: Any) -> Late:
+def checked_late(late: str) -> Late:
     """Refuse other words."""
     checked_word(late, "late", get_args(Late))
-    word: Late = late
-    return word
+    return cast(Late, late)
 
 
 class Batch(NamedTuple):
     """The rows of one look, or of one position of a file."""
 
     position: Position
-    data: Any
+    data: ArrayLike
     piece: Piece
 
     @property

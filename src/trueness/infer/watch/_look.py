@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from datetime import UTC, date, datetime
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from trueness._input.segment_columns import SegmentColumn, crossing
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.clusters import cluster_codes, cluster_column
 from trueness._tally.events import Events, clusters_of
-from trueness._tally.evidence import counts_needed
+from trueness._tally.evidence import AnySums, counts_needed
 from trueness._tally.group_keys import group_text, names_of
 from trueness._tally.models import INDEPENDENT
 from trueness._tally.reading import read_rows
@@ -22,7 +22,7 @@ from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Binned
 from trueness.errors import InputError
 from trueness.infer.watch._process import Look
-from trueness.typing import Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Columns, Floats, Ints, Json, RowOptions
 
 Position: TypeAlias = int | float | str
 _Shares: TypeAlias = tuple[float | Floats, float | Floats]
@@ -58,10 +58,10 @@ class Piece(NamedTuple):
 
 
 def read_look(
-    data: Any,
-    y_prob: Any,
-    by: Any,
-    cluster: Any,
+    data: ArrayLike,
+    y_prob: ArrayLike,
+    by: Columns | None,
+    cluster: ArrayLike | None,
     largest_cluster: int,
     rows: RowOptions,
     eps: float | None,
@@ -150,10 +150,10 @@ def _read_groups(
 
 
 def _read_rows(
-    data: Any,
-    y_prob: Any,
-    by: Any,
-    cluster: Any,
+    data: ArrayLike,
+    y_prob: ArrayLike,
+    by: Columns | None,
+    cluster: ArrayLike | None,
     rows: RowOptions,
     eps: float | None,
     keys: tuple[str, ...],
@@ -216,7 +216,7 @@ def _segments(columns: tuple[SegmentColumn, ...], keys: tuple[str, ...]) -> tupl
     return crossed.code, _Names(crossed.values, crossed.is_text, keys, parts if keys else ())
 
 
-def _with_digest(piece: Piece, cells: Floats, code: Any) -> Piece:
+def _with_digest(piece: Piece, cells: Floats, code: Ints | int) -> Piece:
     """The piece with a digest, by which the same look is recognised when it comes again.
 
     `cells` has the rows of score, weight and events, and `code` the segment of each cell. The
@@ -247,7 +247,7 @@ def _with_digest(piece: Piece, cells: Floats, code: Any) -> Piece:
 
 def _piece(
     cells: Floats,
-    code: Any,
+    code: Ints | int,
     named: _Names,
     eps: float | None,
     shares: _Shares,
@@ -303,12 +303,12 @@ def _share(cluster: Ints, w: Floats) -> Floats:
     return 1 / np.maximum(np.bincount(code, w), 1)[code]
 
 
-def _largest(sums: Any) -> int:
+def _largest(sums: object) -> int:
     """The rows of the largest cluster, if the sums say so; otherwise 1."""
     return max(getattr(sums, "largest_cluster", None) or 1, 1)
 
 
-def _cells(sums: Any) -> Floats:
+def _cells(sums: object) -> Floats:
     """Scores, weights and events of the cells of sums, in rows; a bin is at its mean score.
 
     Anything but sums of one problem whose weights count rows is refused.
@@ -332,12 +332,12 @@ def _cells(sums: Any) -> Floats:
     return np.stack([part.score, part.weight, part.events], dtype=np.float64)[:, part.weight > 0]
 
 
-def keys_beside(groups: Any, time: str) -> tuple[str, ...]:
+def keys_beside(groups: object, time: str) -> tuple[str, ...]:
     """The keys of sums other than the time."""
     return tuple(name for name in getattr(groups, "names", ()) if name != time)
 
 
-def pooled(looks: list[Any]) -> Any:
+def pooled(looks: list[ArrayLike]) -> ArrayLike:
     """The sums of several looks as those of one: sums, or dicts of sums by segment, are added."""
     if not isinstance(looks[0], Mapping):
         return sum(looks[1:], looks[0])
@@ -348,14 +348,14 @@ def pooled(looks: list[Any]) -> Any:
     return total
 
 
-def _add(groups: dict[Any, Any], key: Any, sums: Any) -> None:
+def _add(groups: dict[Any, Any], key: Hashable, sums: AnySums) -> None:
     """Add sums to those of their group."""
     if key in groups:
         sums = groups[key] + sums
     groups[key] = sums
 
 
-def by_time(groups: Any, time: str, before: Any, after: Any) -> list[tuple[Any, Any]]:
+def by_time(groups: object, time: str, before: Json, after: Json) -> list[tuple[Any, Any]]:
     """The sums of each position in time, in order: pairs of a position and its sums.
 
     `groups` are those of :func:`trueness.sources.scan_groups`, and `time` is the key that holds the
@@ -387,7 +387,7 @@ def by_time(groups: Any, time: str, before: Any, after: Any) -> list[tuple[Any, 
     return [(place, looks[place]) for place in sorted(looks)]
 
 
-def checked_eps(eps: Any) -> float:
+def checked_eps(eps: float) -> float:
     """How far scores stay away from 0 and 1."""
     distance = checked_fraction(eps, "eps")
     if distance >= 0.5:
@@ -395,7 +395,7 @@ def checked_eps(eps: Any) -> float:
     return distance
 
 
-def checked_position(position: Any, last: Position | None) -> Position:
+def checked_position(position: object, last: Position | None) -> Position:
     """The position of a look, which must come after `last`, the position of the look before.
 
     None stands for the next whole number, beginning at 1. It is refused if earlier looks had
@@ -421,7 +421,7 @@ def checked_position(position: Any, last: Position | None) -> Position:
     return place
 
 
-def precedes(a: Any, b: Any, argument: str) -> bool:
+def precedes(a: Position, b: Position, argument: str) -> bool:
     """Whether a position comes before another; both must be numbers, text, or times with a zone."""
     if _kind_of_position(a) != _kind_of_position(b):
         earlier, position = (b, a) if argument == "after" else (a, b)
@@ -430,15 +430,15 @@ def precedes(a: Any, b: Any, argument: str) -> bool:
             "a number, text, or a time with a zone"
         )
         raise InputError(argument, demand, f"got {position!r}")
-    return bool(a < b)
+    return cast(float, a) < cast(float, b)  # or both are text
 
 
-def _kind_of_position(position: Any) -> tuple[bool, bool]:
+def _kind_of_position(position: Position) -> tuple[bool, bool]:
     """Whether it is text, and whether it is a time with a zone."""
     return isinstance(position, str), str(position).endswith("+00:00")
 
 
-def plain_position(position: Any, argument: str = "position") -> Position:
+def plain_position(position: object, argument: str = "position") -> Position:
     """A number or text; times are written in one way.
 
     Times with a zone are in UTC, and midnight without a zone is the date.

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from copy import copy
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -49,7 +49,17 @@ from trueness.infer.watch._process import (
 from trueness.results import Shift, WatchedSegment, WatchHistory
 from trueness.results._series import prometheus, watch_table
 from trueness.results._statements import drift_in_words
-from trueness.typing import ArrayLike, Columns, Floats, Ints, Json, Kind, Missing, WeightType
+from trueness.typing import (
+    ArrayLike,
+    Columns,
+    Floats,
+    Ints,
+    Json,
+    Kind,
+    Missing,
+    Option,
+    WeightType,
+)
 
 _KEPT = math.log(2)
 """A segment's looks are kept from the first at which its evidence reaches 2."""
@@ -158,11 +168,11 @@ class Watch:
     Alarm: all rows, since 21: events 1.24 × as frequent as predicted (evidence 4.5e+25, alarm at 20).
     """
 
-    def __new__(cls, *options: Any, compare: bool = False, **named: Any) -> Any:
+    def __new__(cls, *options: Option, compare: bool = False, **named: Option) -> Self:
         """With `compare`, a watch of two models, which has methods of its own."""
         check_flag(compare, "compare")
         if compare:
-            return ModelWatch(*options, **named)
+            return cast(Self, ModelWatch(*options, **named))
         return super().__new__(cls)
 
     def __init__(
