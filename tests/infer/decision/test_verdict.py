@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from grids import slow
 
 import trueness as tn
 from trueness.errors import TruenessWarning
@@ -265,9 +266,10 @@ def test_many_rows_are_too_few_if_events_are_rare():
     assert "rows would show 25 % more or 20 % fewer events than predicted, or " in found.certainty
 
 
-def test_limits_agree_with_the_verdict():
+@pytest.mark.parametrize("runs", [3, *slow(15)])
+def test_limits_agree_with_the_verdict(runs):
     rng = np.random.default_rng(8)
-    for _ in range(15):
+    for _ in range(runs):
         p = rng.random(150)
         y = (rng.random(150) < logit_line(p, shift=0.3)).astype(int)
         test, found = tn.calibration_test(y, p, seed=0), tn.ece_interval(y, p, seed=0)
