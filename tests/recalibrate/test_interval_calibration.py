@@ -145,3 +145,17 @@ def test_a_fitted_calibration_of_intervals_is_saved_and_loaded(tmp_path):
     stored["learnt"]["upper_change"]["value"] = 9.0
     with pytest.raises(InputError, match="its checksum is wrong"):
         tn.IntervalCalibration.from_dict(stored)
+
+
+@pytest.mark.parametrize(("coverage", "rows"), [(0.75, 3), (0.8, 4), (0.9, 9), (0.95, 19)])
+def test_a_coverage_needs_its_odds_of_rows_or_clusters(coverage, rows):
+    y, low, high = np.linspace(0, 1, rows), np.full(rows, 0.2), np.full(rows, 0.6)
+    tn.IntervalCalibration(coverage=coverage).fit(y, low, high)
+    cluster = np.arange(2 * rows) // 2
+    twice = [np.repeat(v, 2) for v in (y, low, high)]
+    tn.IntervalCalibration(coverage=coverage).fit(*twice, cluster=cluster)
+    with pytest.raises(tn.InputError, match=f"at least {rows} rows"):
+        tn.IntervalCalibration(coverage=coverage).fit(y[1:], low[1:], high[1:])
+    some = [v[2:] for v in twice]
+    with pytest.raises(tn.InputError, match=f"at least {rows} clusters"):
+        tn.IntervalCalibration(coverage=coverage).fit(*some, cluster=cluster[2:])

@@ -342,3 +342,21 @@ def test_a_calibrated_curve_leaves_its_simultaneous_band_in_few_data_sets(curve,
         low, high = (np.interp(x[there], band.x, end) for end in (band.low, band.high))
         left += bool(((height[there] < low - 1e-6) | (height[there] > high + 1e-6)).any())
     assert left <= 5 + 3 * np.sqrt(runs * 0.05 * 0.95)
+
+
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+@pytest.mark.parametrize("same", [True, False])
+def test_a_consistency_band_of_sampling_weights_has_the_spread_of_their_squares(same):
+    """Two bins of one score each: rates vary as normal numbers about the scores."""
+    rng = np.random.default_rng(4)
+    p = np.repeat([0.3, 0.6], [120, 200])
+    w = np.repeat([0.4, 2.5], [120, 200]) if same else rng.choice([0.5, 1.5, 2.25], 320)
+    y = (rng.random(320) < p).astype(int)
+    found = tn.curve_band(
+        y, p, sample_weight=w, bins=2, band="consistency", method="bins", level=0.9
+    )
+    for b, score in enumerate((0.3, 0.6)):
+        mine = w[p == score]
+        half = 1.644854 * np.sqrt((mine @ mine) * score * (1 - score)) / mine.sum()
+        assert found.low[b] == pytest.approx(score - half, abs=0.15 * half)
+        assert found.high[b] == pytest.approx(score + half, abs=0.15 * half)

@@ -139,3 +139,29 @@ def test_limits_hold_as_often_as_their_level_says(measure, n, laws, runs):
         (pair,) = tn.group_difference(measure, y, p, by=by, seed=rng).pairs
         held += pair.low <= truth <= pair.high
     assert held / runs >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / runs)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.6])
+def test_the_pvalue_of_a_typical_error_is_the_last_level_that_excludes_no_difference(factor):
+    y, p, by = two_groups(seed=2, n=120, factor=factor)
+    (pair,) = tn.group_difference("l2", y, p, by=by).pairs
+    sets = [(y[by == name], p[by == name]) for name in "ab"]
+    last = 1.0
+    steps = (0.45, 0.3, 0.2, 0.15, 0.1, 0.075, 0.05, 0.04, 0.03, 0.02, 0.01, 0.005, 0.002, 0.001)
+    for alpha in steps:
+        a, b = (tn.ece_interval(*rows, level=1 - alpha) for rows in sets)
+        ends = [(min(one.hull[0], one.estimate), max(one.hull[1], one.estimate)) for one in (a, b)]
+        value = a.estimate - b.estimate
+        low = value - math.hypot(a.estimate - ends[0][0], ends[1][1] - b.estimate)
+        high = value + math.hypot(ends[0][1] - a.estimate, b.estimate - ends[1][0])
+        if low <= 0 <= high:
+            break
+        last = alpha
+    assert pair.pvalue == last
+
+
+def test_half_an_event_counts_for_a_group_whose_scores_differ():
+    p = np.concatenate([np.linspace(0.05, 0.3, 40), np.linspace(0.1, 0.5, 60)])
+    y = np.concatenate([np.zeros(40, int), np.arange(60) % 3 == 0])
+    found = tn.group_difference("observed_expected", y, p, by=np.repeat(["a", "b"], [40, 60]))
+    assert found.estimates["a"] == pytest.approx(math.log(0.5 / p[:40].sum()))

@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 import trueness as tn
 
@@ -130,3 +131,29 @@ def test_equal_distributions_exceed_the_floor_as_often_as_its_level_says(n_first
         exceeded += tn.psi(scores[:n_first], scores[n_first:], bins=bins, seed=rng).shifted
     # Four standard errors; ties of the table make the test timid, never too eager.
     assert 0.035 <= exceeded / runs <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / runs)
+
+
+def test_the_limit_law_has_a_degree_of_freedom_for_each_bin_but_one():
+    """1/n₁ + 1/n₂ times chi-square; bins without rows do not count."""
+    shares = np.array([2, 3, 4, 1]) * 10**8
+    first = tn.tally([0, 1, 0, 1], [0.1, 0.3, 0.6, 0.9], sample_weight=shares)
+    second = tn.tally(
+        [0, 1, 0, 1], [0.1, 0.3, 0.6, 0.9], sample_weight=3 * shares + [30_000, 0, 0, 0]
+    )
+    found = tn.psi(first, second, bins=[0, 0.2, 0.5, 0.7, 0.75, 1], level=0.9)
+    scale = 1 / found.n_first + 1 / found.n_second
+    assert found.floor == pytest.approx(3 * scale, rel=0.1)
+    assert found.floor_high == pytest.approx(chi2.ppf(0.9, 3) * scale, rel=0.1)
+    tail = chi2.sf(found.value / scale, 3)
+    assert found.pvalue == pytest.approx(tail, abs=4 * math.sqrt(tail / 1_999) + 1e-3)
+    one = tn.psi(first, second, bins=1)
+    assert (one.value, one.floor, one.floor_high, one.pvalue) == (0, 0, 0, 1)
+
+
+@pytest.mark.parametrize("sums", [tn.tally([0, 1], [0.2, 0.4], sample_weight=[0.5, 1.5])])
+def test_sums_whose_weights_do_not_count_rows_are_refused(sums):
+    with pytest.raises(tn.InputError, match="`second` must have weights that count rows"):
+        tn.psi([0.1, 0.2], sums)
+    several = tn.tally([0, 1, 2], np.eye(3) * 0.4 + 0.2, kind="classwise")
+    with pytest.raises(tn.InputError, match="`second` must have one score per row; got 3 classes"):
+        tn.psi([0.1, 0.2], several)
