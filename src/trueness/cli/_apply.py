@@ -20,6 +20,7 @@ from trueness.cli._printing import (
 from trueness.cli._reading import load_map, names_of, open_source, print_guesses
 from trueness.errors import InputError
 from trueness.sources._columns import as_fractions, missing_rows, side_by_side
+from trueness.sources._data_set import require_rows
 from trueness.sources._request import Model, Request
 
 if TYPE_CHECKING:
@@ -207,8 +208,6 @@ def _calibrated(
 ) -> "NDArray[Any]":
     """The calibrated scores of all rows; nan where a score is missing and may be."""
     import numpy as np
-
-    from trueness.sources._data_set import require_rows
 
     by = getattr(calibrator, "by_names_", ())
     if absent := [name for name in by if name not in names_of(source).names]:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import trueness as tn
 import trueness.cli._options as opt
@@ -22,10 +22,8 @@ from trueness.cli._printing import (
 )
 from trueness.cli._reading import about, note_importance, paired_rows, read_rows
 from trueness.errors import InputError
+from trueness.sources._data_set import DataSet
 from trueness.sources._request import Group, Request
-
-if TYPE_CHECKING:
-    from trueness.sources._data_set import DataSet
 
 
 @command("compare")
@@ -116,7 +114,7 @@ class _Compared(NamedTuple):
 
 
 def _compared(
-    part: "DataSet", settings: dict[str, Any], estimated: dict[str, Any] | None
+    part: DataSet, settings: dict[str, Any], estimated: dict[str, Any] | None
 ) -> _Compared:
     """The comparison of the models on a part of the rows.
 
@@ -136,7 +134,7 @@ def _compared(
     return _Compared(part.group, result, estimates)
 
 
-def _output(rows: "DataSet", results: Sequence[_Compared]) -> Output:
+def _output(rows: DataSet, results: Sequence[_Compared]) -> Output:
     """What `compare` prints, and its data.
 
     `results` has one comparison per group. The table has one line per group and pair of models: the
@@ -198,7 +196,7 @@ def _pair_lines(compared: _Compared) -> Iterator[dict[str, Any]]:
         yield line
 
 
-def _models_table(rows: "DataSet", results: Sequence[_Compared]) -> Table:
+def _models_table(rows: DataSet, results: Sequence[_Compared]) -> Table:
     """The table of each model's value, by group, with its interval and noise floor if known.
 
     The floor is the value to be expected if the model were calibrated. A squared error is shown as

@@ -1,6 +1,6 @@
 """``trueness decide``: from probabilities to actions."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -11,10 +11,8 @@ from trueness._text.table import Column, Table
 from trueness.cli._command import command
 from trueness.cli._printing import VALUE_AND_LIMITS, Output, Target, model_if
 from trueness.cli._reading import ask_each, read_rows
+from trueness.sources._data_set import DataSet
 from trueness.sources._request import Request
-
-if TYPE_CHECKING:
-    from trueness.sources._data_set import DataSet
 
 _COSTS = (
     ("cost", "at the threshold of the costs"),
@@ -66,7 +64,7 @@ def decide(
         raise click.UsageError("Give both costs: --cost-fp and --cost-fn.")
     rows = read_rows(request)
 
-    def answer(part: "DataSet") -> dict[str, Any]:
+    def answer(part: DataSet) -> dict[str, Any]:
         """The answers about one model, by question: costs and an accuracy are optional."""
         common = {"level": level, "cluster": part.cluster}
         answers: dict[str, Any] = {"certificate": part.ask(tn.decision_certificate, **common)}
@@ -82,7 +80,7 @@ def decide(
     target.deliver(_decision_output(rows, models))
 
 
-def _decision_output(rows: "DataSet", models: dict[str, dict[str, Any]]) -> Output:
+def _decision_output(rows: DataSet, models: dict[str, dict[str, Any]]) -> Output:
     """What `decide` prints, and its data.
 
     `models` maps the name of each model to its answers, by question: "certificate", and where they

@@ -15,12 +15,12 @@ from trueness.cli._printing import Target, note
 from trueness.cli._reading import about, read_unchecked
 from trueness.cli._report import report_of_rows
 from trueness.errors import InputError
+from trueness.sources._data_set import DataSet
 from trueness.sources._request import Request
 
 if TYPE_CHECKING:
     from trueness._report.filing import Style
     from trueness._report.rendering import Report
-    from trueness.sources._data_set import DataSet
 
 _USUAL = "trueness-document.html"
 _STYLE = (
@@ -92,7 +92,7 @@ def _binary(report: "Report") -> Any:
     return contents
 
 
-def _grades(rows: "DataSet", level: float) -> "tn.results.GradeTable | None":
+def _grades(rows: DataSet, level: float) -> "tn.results.GradeTable | None":
     """The table of grades, if there is a column of them."""
     if rows.grades is None:
         return None
@@ -101,7 +101,7 @@ def _grades(rows: "DataSet", level: float) -> "tn.results.GradeTable | None":
         return rows.ask(tn.grade_table, grades=rows.grades, level=level)
 
 
-def _stability(rows: "DataSet", periods: Any, settings: dict[str, Any]) -> dict[str, Any]:
+def _stability(rows: DataSet, periods: Any, settings: dict[str, Any]) -> dict[str, Any]:
     """The stability index of the scores in each later period, compared with the first.
 
     `periods` names the period of each row; without it the result is empty. Periods are in the order

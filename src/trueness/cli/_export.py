@@ -1,6 +1,6 @@
 """``trueness export``: a map as SQL or as an ONNX model."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,10 +15,6 @@ from trueness.cli._printing import (
 )
 from trueness.cli._reading import load_map
 from trueness.errors import InputError
-
-if TYPE_CHECKING:
-    pass
-
 
 DIALECTS = (
     *("duckdb", "sqlite", "postgresql", "postgres", "spark", "bigquery"),

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -19,11 +19,8 @@ from trueness.cli._printing import (
 )
 from trueness.cli._reading import about, read_rows
 from trueness.errors import InputError
+from trueness.sources._data_set import DataSet
 from trueness.sources._request import Request
-
-if TYPE_CHECKING:
-    from trueness.sources._data_set import DataSet
-
 
 _CALIBRATOR = (
     "The calibrator: auto-calibration, histogram-binning (for a guarantee), platt-scaling, "
@@ -111,7 +108,7 @@ def fit(
     note(*_remarks(fitted))
 
 
-def _fit_map(calibrator: Any, rows: "DataSet") -> Any:
+def _fit_map(calibrator: Any, rows: DataSet) -> Any:
     """Fit a calibrator to the rows, and name its columns in it.
 
     Columns of intervals are fitted without scores; quantiles are refused. Weights and the label

@@ -38,12 +38,12 @@ from trueness.cli._tally import (
 )
 from trueness.errors import InputError
 from trueness.sources._columns import as_numbers
+from trueness.sources._data_set import DataSet
 from trueness.sources._request import Group, Request
 
 if TYPE_CHECKING:
     from trueness._tally.evidence import Evidence
     from trueness.results import Gate
-    from trueness.sources._data_set import DataSet
     from trueness.sources._pieces import ModelSums
 
 BOUNDS = ("max_ece", "max_l2", "oe_within")
@@ -217,7 +217,7 @@ def _by_policy(request: Request, policy: dict[str, Any], rule: Any) -> Judged:
     )
 
 
-def _from_rows(rows: "DataSet") -> Iterator[Subject]:
+def _from_rows(rows: DataSet) -> Iterator[Subject]:
     """The evidence of each model in each group, from rows in memory, as the gate needs it.
 
     Several classes are judged by the confidence in the class with the largest score. Notes about
@@ -228,7 +228,7 @@ def _from_rows(rows: "DataSet") -> Iterator[Subject]:
     warn_of_dropped(rows)
     note_importance(rows)
 
-    def ask(part: "DataSet") -> "Evidence":
+    def ask(part: DataSet) -> "Evidence":
         return reading.read_rows(
             part.y_true, part.y_prob, part.options, kind="confidence", cluster=part.cluster
         )
@@ -241,7 +241,7 @@ def _from_rows(rows: "DataSet") -> Iterator[Subject]:
         yield Subject(part.group, part.model.name, data, partial(about, part))
 
 
-def _from_stream(data: "DataSet", rule: Any, *, requested: bool) -> Iterator[Subject]:
+def _from_stream(data: DataSet, rule: Any, *, requested: bool) -> Iterator[Subject]:
     """The evidence of each model, from rows that are read in pieces.
 
     Scores are kept apart unless there are too many distinct ones; then they are summed in fine
@@ -278,7 +278,7 @@ def _fine_bins(rule: Any) -> Any:
     return tn.Edges(np.union1d(lattice.fixed_edges, edges).tolist())
 
 
-def _tally(part: "DataSet") -> "ModelSums":
+def _tally(part: DataSet) -> "ModelSums":
     """The sums of a part of the rows, which is one model, as one binary problem.
 
     For more than two classes, it is the confidence in the class with the largest score.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
@@ -25,10 +25,8 @@ from trueness.cli._reading import ask_each, read_rows
 from trueness.cli._tally import file_names, read_total
 from trueness.errors import InputError
 from trueness.sources._columns import as_numbers
+from trueness.sources._data_set import DataSet
 from trueness.sources._request import Group, Request
-
-if TYPE_CHECKING:
-    from trueness.sources._data_set import DataSet
 
 _CORRELATION = "Asset correlation: how strongly events depend on each other."
 _PORTFOLIO = "With a correlation: limits for infinitely many rows, or for the actual number."
@@ -146,13 +144,13 @@ def slices(request: Request, target: Target, **options: Any) -> None:
 
 
 def _of_models(
-    rows: "DataSet", test: Callable[..., Any], columns: Any, settings: dict[str, Any], doing: str
+    rows: DataSet, test: Callable[..., Any], columns: Any, settings: dict[str, Any], doing: str
 ) -> dict[str, Any]:
     """The segments or slices of each model, all rows at once."""
     # Imports scikit-learn, which help does not need.
     from trueness.recalibrate._segment import advice
 
-    def ask(part: "DataSet") -> Any:
+    def ask(part: DataSet) -> Any:
         """The segments or slices of one model; of labels and scores, with advice in sentences."""
         segments = test(
             part.y_true, part.y_prob, columns, cluster=part.cluster, **settings, **part.options
@@ -171,7 +169,7 @@ def _of_models(
 
 
 def _gap_output(
-    rows: "DataSet",
+    rows: DataSet,
     models: dict[str, Any],
     lead: Sequence[Column],
     keys: Sequence[str],
@@ -294,7 +292,7 @@ def grades(
     rows = read_rows(request)
     data = rows.entry | {"grades": rows.request.grades}
 
-    def ask(part: "DataSet") -> "tn.results.GradeTable":
+    def ask(part: DataSet) -> "tn.results.GradeTable":
         return part.ask(tn.grade_table, grades=part.grades, **settings)
 
     results = []

@@ -29,11 +29,11 @@ from trueness.cli._printing import (
 )
 from trueness.cli._reading import ask_each, judged, open_data, read, read_rows, warn_of_dropped
 from trueness.cli._tally import OWN_BINS, each, file_names, own_bins, read_total, sums_entry
+from trueness.sources._data_set import DataSet
 from trueness.sources._request import Group, Request
 
 if TYPE_CHECKING:
     from trueness.cli._measurements import Measurements
-    from trueness.sources._data_set import DataSet
     from trueness.typing import Kind
 
 _REFUSED = ("bins", "kinds", "tables", "stream", "intervals", "each", "judge")
@@ -151,7 +151,7 @@ def _panel(request: Request, target: Target, *, level: float, tripod: bool) -> N
     rows = read_rows(request)
     data = {"data": rows.entry, "level": level}
 
-    def ask(part: "DataSet") -> "tn.results.Panel":
+    def ask(part: DataSet) -> "tn.results.Panel":
         return part.ask(tn.panel, level=level, cluster=part.cluster, seed=0)
 
     panels = [

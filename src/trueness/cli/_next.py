@@ -19,6 +19,7 @@ from trueness.cli._printing import (
 from trueness.cli._reading import names_of, one_column, open_source
 from trueness.errors import InputError
 from trueness.sources._columns import as_fractions, missing_rows
+from trueness.sources._data_set import require_rows
 from trueness.sources._request import Request
 
 _COLUMN = "human_prob"
@@ -51,7 +52,6 @@ def next_(
 
     Exit code 0: written. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
-    from trueness.sources._data_set import require_rows
     from trueness.sources.tables._table import SAVED_AS, save_columns
 
     if budget is None:

@@ -12,6 +12,7 @@ from trueness.cli._printing import Output, Target, reword_messages, wording
 from trueness.cli._reading import one_column, open_source
 from trueness.errors import InputError, Wording
 from trueness.sources._columns import as_fractions
+from trueness.sources._data_set import require_rows
 from trueness.sources._request import Request
 
 _KINDS = {
@@ -186,8 +187,6 @@ _NO_SCALE = {
 
 def _scores(request: Request) -> tuple[Any, Wording]:
     """The earlier scores of a model in one column of a file, and how messages word them."""
-    from trueness.sources._data_set import require_rows
-
     with open_source(request) as source:
         name = one_column(source, request)
         scores = as_fractions(source.read((), (name,)).numbers[name], request.percent)

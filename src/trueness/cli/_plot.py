@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,10 +16,8 @@ from trueness.cli._command import command
 from trueness.cli._printing import Target, note
 from trueness.cli._reading import about, read_rows
 from trueness.errors import InputError
+from trueness.sources._data_set import DataSet
 from trueness.sources._request import Request
-
-if TYPE_CHECKING:
-    from trueness.sources._data_set import DataSet
 
 # Which options each picture takes; 'one' means one model only.
 _DISPLAYS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -113,7 +111,7 @@ def plot(request: Request, target: Target, **options: Any) -> None:
         target.write(file.getvalue())
 
 
-def _display(rows: "DataSet", display: str, settings: dict[str, Any]) -> Any:
+def _display(rows: DataSet, display: str, settings: dict[str, Any]) -> Any:
     """The picture of the rows: a display of `trueness.plot`, with its data.
 
     `display` is its name in `--display`. Of `settings`, it gets those that it takes. A guarantee

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import click
 
+from trueness._tally.atomic import replace_file
 from trueness._text.numbers import span
 from trueness._text.strings import json_ready, markdown_text, visible, visible_lines, wrap
 from trueness._text.table import Cell, Column, Kind, Table, written
@@ -355,8 +356,6 @@ def write(
         fill(sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
-    from trueness._tally.atomic import replace_file
-
     target = Path(path)
     try:
         # A pipe or a device cannot be replaced; nor resolved: /dev/stdout leads to a pipe that has

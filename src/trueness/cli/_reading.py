@@ -13,11 +13,11 @@ import trueness as tn
 from trueness._progress import progress_bar
 from trueness.cli._printing import note, printed_warnings, reword_messages, warning, wording
 from trueness.errors import InputError, dropped_rows
+from trueness.sources._data_set import DataSet, require_rows
+from trueness.sources._names import Names
 from trueness.sources._request import LOG_FIELDS, Request
 
 if TYPE_CHECKING:
-    from trueness.sources._data_set import DataSet
-    from trueness.sources._names import Names
     from trueness.sources.logs._answers_table import AnswersTable
     from trueness.sources.tables._table import Table
 
@@ -212,8 +212,6 @@ def ask_each(
 
 def judged(data: DataSet, *, level: float, seed: int) -> dict[str, tn.results.Powered]:
     """What human labels and the judge's say together, by model."""
-    from trueness.sources._data_set import require_rows
-
     require_rows(data.source, len(data))
     results = {}
     complete = data.complete()
@@ -255,7 +253,6 @@ def one_column(source: Table, request: Request) -> str:
 
 
 def names_of(source: Table) -> Names:
-    from trueness.sources._names import Names
 
     return Names((*source.names, *source.nested), source.name)
 

@@ -17,12 +17,12 @@ from trueness.cli._printing import MARKDOWN, Target, note, printed_warnings, war
 from trueness.cli._reading import about, dropped_message, judged, read_unchecked
 from trueness.cli._tally import OWN_BINS, each, file_names, own_bins, read_total
 from trueness.errors import InputError, collected_warnings
+from trueness.sources._data_set import DataSet, require_rows
 from trueness.sources._request import EVERY, Request
 
 if TYPE_CHECKING:
     from trueness._report.rendering import Report
     from trueness.results._page import Provenance
-    from trueness.sources._data_set import DataSet
 
 _USUAL = "trueness-report.html"
 _SUFFIXES = {".html": "html", ".htm": "html", **MARKDOWN, ".json": "json", ".txt": "text"}
@@ -111,7 +111,7 @@ def report(request: Request, target: Target, **options: Any) -> None:
     _write(report_of_rows(rows, settings), target)
 
 
-def _judged(rows: "DataSet", settings: dict[str, Any]) -> "tuple[DataSet, list[str]]":
+def _judged(rows: DataSet, settings: dict[str, Any]) -> tuple[DataSet, list[str]]:
     """The rows with a human label, and what they say of each model together with the judge."""
     from trueness.sources._columns import missing_rows
 
@@ -128,7 +128,7 @@ def _judged(rows: "DataSet", settings: dict[str, Any]) -> "tuple[DataSet, list[s
     return replace(rows.select(~missing_rows(rows.label)), request=request), notes
 
 
-def _record_of_judge(rows: "DataSet", level: float) -> "tn.results.Judge | None":
+def _record_of_judge(rows: DataSet, level: float) -> "tn.results.Judge | None":
     """How the judge labels rows that people labelled too; None for a judge with scores."""
     complete = rows.complete()
     with about(rows, options={"pos_label": "--pos-label"}):
@@ -146,7 +146,7 @@ def _record_of_judge(rows: "DataSet", level: float) -> "tn.results.Judge | None"
             return None
 
 
-def _own_event(rows: "DataSet") -> Any:
+def _own_event(rows: DataSet) -> Any:
     """The label that is the event, if labels and judge are words."""
     event = rows.request.pos_label
     if event is None or rows.judge.dtype.kind in "biuf":
@@ -154,7 +154,7 @@ def _own_event(rows: "DataSet") -> Any:
     return event
 
 
-def _periods(rows: "DataSet", over: str, every: str | None) -> "list[tuple[str, DataSet]]":
+def _periods(rows: DataSet, over: str, every: str | None) -> list[tuple[str, DataSet]]:
     """The rows of each value of a column, or of each day, week or month."""
     import numpy as np
 
@@ -169,7 +169,7 @@ def _periods(rows: "DataSet", over: str, every: str | None) -> "list[tuple[str, 
     return [(str(name), rows.select(code == i)) for i, name in enumerate(names)]
 
 
-def _series(parts: "list[tuple[str, DataSet]]", settings: dict[str, Any]) -> dict[str, Any]:
+def _series(parts: list[tuple[str, DataSet]], settings: dict[str, Any]) -> dict[str, Any]:
     """The lines and the tests of files or periods."""
     from trueness._assess.measured import Options
     from trueness.cli._measures_table import compare_files
@@ -258,10 +258,8 @@ def _write(report: "Report", target: Target) -> None:
         note(f"report written to {target.path}.")
 
 
-def report_of_rows(rows: "DataSet", settings: dict[str, Any]) -> "Report":
+def report_of_rows(rows: DataSet, settings: dict[str, Any]) -> "Report":
     """The report on rows that were read."""
-    from trueness.sources._data_set import require_rows
-
     require_rows(rows.source, len(rows))
     rows.check_shapes()
     if rows.statements is not None:
@@ -293,7 +291,7 @@ def report_of_rows(rows: "DataSet", settings: dict[str, Any]) -> "Report":
     return result
 
 
-def _provenance(rows: "DataSet") -> "Provenance":
+def _provenance(rows: DataSet) -> "Provenance":
     """Where the rows come from, and how other commands read them."""
     from trueness._report.readers import today
     from trueness.results._page import Provenance
@@ -316,7 +314,7 @@ def _provenance(rows: "DataSet") -> "Provenance":
     )
 
 
-def _report_of_statements(rows: "DataSet", settings: dict[str, Any]) -> "Report":
+def _report_of_statements(rows: DataSet, settings: dict[str, Any]) -> "Report":
     """The report of intervals, quantiles or risks."""
     with about(rows) as warned, progress_bar("Writing the report") as bar:
         from trueness._report.readers import report_assessments, today

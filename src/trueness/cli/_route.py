@@ -19,11 +19,11 @@ from trueness.cli._printing import (
 )
 from trueness.cli._reading import names_of, open_source, paired_rows
 from trueness.errors import InputError
+from trueness.sources._data_set import DataSet, require_rows
 from trueness.sources._request import Model, Request
 
 if TYPE_CHECKING:
     from trueness.results import Route
-    from trueness.sources._data_set import DataSet
 
 _CONFIDENCE = (
     "Column of the cheap model's confidence, or of a router's score. For logs: where confidences "
@@ -118,10 +118,8 @@ def route(request: Request, target: Target, **options: Any) -> None:
 
 def _of_table(
     request: Request, cheap: str | None, strong: str | None, confidence: str | None
-) -> "DataSet":
+) -> DataSet:
     """The three columns of one table: the strong model has no scores."""
-    from trueness.sources._data_set import DataSet, require_rows
-
     columns = {"--cheap": cheap, "--strong": strong, "--confidence": confidence}
     for option, column in columns.items():
         if column is None:
@@ -140,7 +138,7 @@ def _of_table(
     return rows
 
 
-def _of_logs(request: Request, named: dict[str, Any]) -> "DataSet":
+def _of_logs(request: Request, named: dict[str, Any]) -> DataSet:
     """Two logs, paired by question: the first is that of the cheap model."""
     for name, column in named.items():
         if column is not None:
@@ -152,13 +150,13 @@ def _of_logs(request: Request, named: dict[str, Any]) -> "DataSet":
     return rows
 
 
-def _columns(rows: "DataSet") -> dict[str, str]:
+def _columns(rows: DataSet) -> dict[str, str]:
     """What the three columns are called."""
     cheap, strong = rows.models
     return {"cheap": cheap.name, "strong": strong.name, "confidence": cheap.columns[0]}
 
 
-def _output(result: "Route", rows: "DataSet") -> Output:
+def _output(result: "Route", rows: DataSet) -> Output:
     """What `route` prints, and its data: threshold and quantities, of all rows and each segment."""
     routes = [("all rows", result), *result.segments.items()]
     columns = [

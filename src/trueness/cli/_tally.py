@@ -21,11 +21,11 @@ from trueness.cli._printing import (
 )
 from trueness.cli._reading import about, dropped_message, open_data
 from trueness.errors import InputError
+from trueness.sources._data_set import DataSet, require_rows
 from trueness.sources._request import Request
 
 if TYPE_CHECKING:
     from trueness._tally.rules import BinRule
-    from trueness.sources._data_set import DataSet
     from trueness.sources._pieces import ModelSums, SumsOfPieces
     from trueness.sources._resumable import ResumableSums
 
@@ -194,7 +194,7 @@ def _save(total: "tn.Accumulator", output: str, min_rows: int | None, whose: str
 
 
 def stream_sums(
-    data: "DataSet",
+    data: DataSet,
     sums_of: "Callable[[DataSet], ModelSums]",
     lattice: "BinRule",
     lost: str,
@@ -206,7 +206,6 @@ def stream_sums(
     `lattice` are the bins to fall back to if there are too many distinct scores; a note then says
     what is `lost`.
     """
-    from trueness.sources._data_set import require_rows
     from trueness.sources._pieces import MOST_CELLS, sum_pieces
 
     if not requested:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,10 +14,8 @@ from trueness._text.table import Column, Table
 from trueness.cli._command import command
 from trueness.cli._printing import Output, Target, group_columns, model_column, wording
 from trueness.cli._reading import ask_each, read_rows
+from trueness.sources._data_set import DataSet
 from trueness.sources._request import Request
-
-if TYPE_CHECKING:
-    from trueness.sources._data_set import DataSet
 
 _CLASSICAL = ("spiegelhalter", "cox", "hosmer-lemeshow")
 _TEXTBOOK = (*_CLASSICAL, "ks", "kuiper")
@@ -115,7 +113,7 @@ def _settings(
     return settings
 
 
-def _is_top(rows: "DataSet", kind: str | None, k: int | None) -> bool:
+def _is_top(rows: DataSet, kind: str | None, k: int | None) -> bool:
     """Whether the largest of several scores is tested."""
     if kind not in (None, "confidence") or k not in (None, 1) or not rows.is_matrix():
         return False
@@ -156,7 +154,7 @@ def _equivalence(
 
 
 def _results(
-    rows: "DataSet", settings: dict[str, dict[str, Any]], equivalence: dict[str, Any]
+    rows: DataSet, settings: dict[str, dict[str, Any]], equivalence: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """The results of all tests as dictionaries: by part of the rows, then by test.
 
@@ -169,7 +167,7 @@ def _results(
     if equivalence:
         tests.append((tn.equivalence_test, equivalence))
 
-    def ask(part: "DataSet") -> list[Any]:
+    def ask(part: DataSet) -> list[Any]:
         return [part.ask(test, cluster=part.cluster, **options) for test, options in tests]
 
     for part, results in ask_each(rows, "Testing", ask):
@@ -195,7 +193,7 @@ def _adjust(results: list[dict[str, Any]]) -> None:
             entry["adjusted_pvalue"] = value if len(entries) > 1 else None
 
 
-def _output(rows: "DataSet", results: Sequence[dict[str, Any]], *, top: bool) -> Output:
+def _output(rows: DataSet, results: Sequence[dict[str, Any]], *, top: bool) -> Output:
     """The table of test results for the terminal, and all results as data.
 
     `results` has one entry per method, group and model. `top` says that, for several classes, the

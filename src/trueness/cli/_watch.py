@@ -14,6 +14,7 @@ import click
 import trueness as tn
 import trueness.cli._options as opt
 from trueness._progress import progress_bar
+from trueness._tally.atomic import is_url, place_exists, read_place
 from trueness._text.numbers import count, level_percent
 from trueness._text.strings import json_ready
 from trueness.cli._command import command
@@ -27,10 +28,10 @@ from trueness.cli._printing import (
 )
 from trueness.cli._reading import about, open_data, read
 from trueness.errors import InputError
+from trueness.sources._data_set import DataSet
 from trueness.sources._request import EVERY, STATEMENT_OPTIONS, Request
 
 if TYPE_CHECKING:
-    from trueness.sources._data_set import DataSet
     from trueness.sources.tables._files import Unit
 
 _SETTINGS = ("alpha", "rate", "name")
@@ -145,7 +146,7 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
                 "There is no state yet, and no row was counted: give a FILE with rows."
             )
         _write_page(watch, options)
-        if _is_url(state) and before != _read(state):
+        if is_url(state) and before != _read(state):
             remedy = "Run it again."
             raise InputError("", f"{state} was changed by another process", remedy=remedy)
         watch.save(state)
@@ -169,7 +170,7 @@ def _show(state: str, files: Sequence[str], form: str, options: dict[str, Any]) 
     """Print a state, or write its page, and end."""
     if files or options["reset"] or options["replay"]:
         raise click.UsageError("--status counts nothing: leave out FILE, --reset and --replay.")
-    if not _exists(state):
+    if not place_exists(state):
         _check_place(state)
         raise click.UsageError(
             "There is no state yet, and no row was counted: give a FILE with rows."
@@ -240,7 +241,7 @@ def _opened(state: str, options: dict[str, Any]) -> "tn.Watch":
             columns[name] = list(value) if isinstance(value, tuple) else value
     settings = {name: options[name] for name in _SETTINGS if options[name] is not None}
     _check_place(state)
-    is_new = not _exists(state)
+    is_new = not place_exists(state)
     if options["time"] is None and is_new and (opt.is_typed("every") or opt.is_typed("before")):
         raise click.UsageError("--every and --before need --time.")
     watch = tn.Watch(**settings) if is_new else tn.Watch.load(state)
@@ -257,28 +258,14 @@ def _opened(state: str, options: dict[str, Any]) -> "tn.Watch":
     return watch
 
 
-def _is_url(state: str) -> bool:
-    from trueness._tally.atomic import is_url
-
-    return is_url(state)
-
-
-def _exists(state: str) -> bool:
-    from trueness._tally.atomic import place_exists
-
-    return place_exists(state)
-
-
 def _read(state: str) -> bytes | None:
     """The content of a state; None if there is none."""
-    from trueness._tally.atomic import read_place
-
-    return read_place(state) if _exists(state) else None
+    return read_place(state) if place_exists(state) else None
 
 
 def _check_place(state: str) -> None:
     path = Path(state)
-    if not _is_url(state) and (path.is_dir() or not path.parent.is_dir()):
+    if not is_url(state) and (path.is_dir() or not path.parent.is_dir()):
         raise InputError("STATE", "must be a file in a folder that exists", f"got {state!r}")
 
 
@@ -288,7 +275,7 @@ def _alone(state: str) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     _check_place(state)
-    if _is_url(state):
+    if is_url(state):
         name = hashlib.sha256(state.encode()).hexdigest()[:16]
         place = Path(tempfile.gettempdir()) / f"trueness-{name}.lock"
     else:
@@ -413,7 +400,7 @@ def _require_columns(columns: Mapping[str, Any]) -> None:
             raise click.UsageError(f"Name the columns: --label and --prob (--{option} is missing).")
 
 
-def _read_statements(request: Request) -> "DataSet":
+def _read_statements(request: Request) -> DataSet:
     """The intervals, quantiles or risks in some files."""
     with open_data(request) as data:
         rows = read(data).validate()
