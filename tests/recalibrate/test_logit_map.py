@@ -279,3 +279,21 @@ def test_many_scores_are_pooled_with_their_neighbours():
         np.testing.assert_allclose(pooled, few, atol=2e-3)
         repeated = kind().fit(np.repeat(p, w), np.repeat(y, w)).predict(new)
         np.testing.assert_allclose(kind().fit(p, y, w).predict(new), repeated, rtol=1e-9)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "calibrator",
+    [
+        PlattScaling(limits=True),
+        BetaCalibration(limits=True),
+        BetaCalibration(limits=True, parameters="am"),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
+def test_the_limits_of_a_map_without_slope_are_its_value(calibrator, label, seed):
+    p = np.random.default_rng(seed).random(30)
+    ends = calibrator.fit(p, np.full(30, label)).predict([0.0, 0.5, 1.0])
+    assert ends == pytest.approx(np.full(3, 31 / 32 if label else 1 / 32), abs=1e-9)

@@ -24,6 +24,8 @@ from trueness.typing import Floats, Ints
 _SMALL = 1e-3
 _LARGE = 1e100
 _VANISHING = 1e-300
+# A slope that changes no log-odds by more than this is what rounding leaves of 0.
+_ROUNDING = 1e-12
 NO_MAXIMUM = "so the likelihood has no finite maximum. Platt's smoothed targets replaced the labels"
 _DESIGNS = {  # of beta calibration: (a, b, c) = free parameters @ matrix
     "abm": np.eye(3),
@@ -130,6 +132,8 @@ class PlattScaling(shapes.LogitMap):
                 intercept = recalibration_shift(x / unit, w, smooth)
             text = "All scores are equal: the slope is not determined; it is set to 1."
             warn(text, SeparableWarning)
+        else:
+            slope = float(_unless_rounding(slope, x))
         self.slope_ = slope * unit
         self.intercept_ = intercept
 
@@ -142,6 +146,16 @@ def smoothed_events(y: Ints, w: Floats) -> Floats:
     ones = float(np.sum(w * y))
     zeros = float(np.sum(w)) - ones
     return np.asarray(w * np.where(y == 1, (ones + 1) / (ones + 2), 1 / (zeros + 2)))
+
+
+def _unless_rounding(slope: float | Floats, x: Floats) -> Floats:
+    """Slopes, each 0 if it moves no log-odds of the rows by more than rounding.
+
+    If all labels are equal, the sign of a slope of 1e-17 would decide whether scores of 0 and 1 go
+    to 0 or 1 (`limits`). The columns of `x` belong to the slopes.
+    """
+    largest = np.maximum(1.0, np.abs(x).max(axis=0))
+    return np.where(np.abs(slope) * largest > _ROUNDING, slope, 0.0)
 
 
 def _unit(x: Floats) -> float:
@@ -239,9 +253,9 @@ class BetaCalibration(shapes.LogitMap):
                 "parameters"
             )
             warn(f"{finding}; the fit nearest to the identity is returned.", SeparableWarning)
-        self.a_, self.b_, self.c_ = map(
-            float, bounded_logistic(X, w, events, identity, slopes) @ make
-        )
+        theta = bounded_logistic(X, w, events, identity, slopes)
+        theta = np.where(slopes, _unless_rounding(theta, X), theta)
+        self.a_, self.b_, self.c_ = map(float, theta @ make)
 
     def _separable(self, p: Floats, y: Ints) -> bool:
         """Whether the map could follow the labels ever closer: no likelihood is the largest."""
