@@ -463,3 +463,27 @@ def test_a_slice_of_certain_scores_has_a_p_value_without_a_warning_of_numpy():
     assert not any(right.flagged)
     assert wrong.rows()[0]["rule"] == "segment = a"
     assert wrong.rows()[0]["flagged"]
+
+
+@pytest.mark.parametrize("score", [1e-27, 1e-9, 1 - 1e-9])
+def test_a_slice_where_hardly_an_event_is_expected_is_found_if_many_come(score):
+    rng = np.random.default_rng(0)
+    p = np.append(rng.random(900), np.full(300, score))
+    many = np.arange(300) % 4 == 0
+    y = np.append(rng.random(900) < p[:900], many if score < 0.5 else ~many)
+    segment = np.repeat(["a", "b", "c", "rare"], 300)
+    found = tn.worst_slices(y.astype(int), p, {"segment": segment}, depth=1, resamples=199)
+    flagged = [row["rule"] for row in found.rows() if row["flagged"]]
+    assert "segment = rare" in flagged
+    assert not {"segment = a", "segment = b", "segment = c"} & set(flagged)
+
+
+def test_slices_without_an_expected_event_do_not_hide_one_that_is_off():
+    """Of 40 slices 39 expect 1e-12 events and see none; the errors of the other are still found."""
+    rng = np.random.default_rng(1)
+    p = np.append(rng.random(400), np.full(39 * 60, 1e-14))
+    y = np.append(rng.random(400) < p[:400] ** 2, np.zeros(39 * 60, bool))
+    segment = np.append(np.full(400, "common"), np.repeat([f"rare {i}" for i in range(39)], 60))
+    found = tn.worst_slices(y.astype(int), p, {"segment": segment}, depth=1, resamples=199)
+    assert any(row["rule"] == "segment = common" and row["flagged"] for row in found.rows())
+    assert not any("rare" in row["rule"] and row["flagged"] for row in found.rows())

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import ndtr, xlogy
+from scipy.special import gammainc, gammaincc, ndtr, ndtri, xlogy
 
 from trueness._numerics.holm import holm
 from trueness._numerics.poisson_binomial import tails
@@ -435,14 +435,36 @@ def common_part(entries: SegmentRows, weights: sparse.csr_array, variance: Float
 
 
 def normal_score(z: Floats, skewness: Floats) -> Floats:
-    """Standardised sums, taken to have a gamma distribution, as normal numbers of the same tail.
+    """Standardised sums as normal numbers of about the same tail, by their first three moments.
 
-    Wilson and Hilferty's approximation: the cube root of a gamma number is about normal. `skewness`
-    is that of each sum; below 1e-6 in size it counts as 1e-6, since the formula divides by it.
+    A sum is taken to have a gamma distribution, whose cube root is about normal (Wilson and
+    Hilferty). `skewness` is that of each sum; below 1e-6 in size it counts as 1e-6, since the
+    formula divides by it. A sum of skewness beyond 1, in which less than one event is expected (or
+    less than one non-event), is taken to be a count: the cube root would give each count the same
+    score. `skewness` must have the shape of `z`, or one column.
     """
     g = np.where(np.abs(skewness) > 1e-6, skewness, 1e-6)
     # One expression, so that NumPy uses its large temporary arrays again.
-    return (np.cbrt(np.maximum(0.0, 1 + z * g / 2)) - 1 + g * g / 36) * 6 / g
+    scores = (np.cbrt(np.maximum(0.0, 1 + z * g / 2)) - 1 + g * g / 36) * 6 / g
+    is_count = np.abs(skewness) > 1
+    if is_count.any():
+        counts = np.flatnonzero(is_count.ravel())
+        scores[counts] = _count_score(z[counts], skewness[counts])
+    return np.asarray(scores)
+
+
+def _count_score(z: Floats, skewness: Floats) -> Floats:
+    """Standardised counts of rare events as normal numbers of the same two-sided Poisson tail.
+
+    A Poisson count of mean μ has the skewness 1/√μ. Where the skewness is negative, non-events are
+    counted. A count that is no more surprising than not has the score 0.
+    """
+    mean = 1 / skewness**2
+    count = np.maximum(0.0, mean + z / skewness)
+    at_least = gammainc(count, mean)
+    at_most = gammaincc(count + 1, mean)
+    tail = np.clip(np.minimum(at_least, at_most), _TINY, 0.5)
+    return np.where(at_least < at_most, 1, -1) * np.sign(skewness) * -ndtri(tail)
 
 
 def _variance_of_rest(variance: Floats, share: Floats, mixed: Floats, common: Floats) -> Floats:
