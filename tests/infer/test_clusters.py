@@ -449,3 +449,18 @@ def test_a_cluster_without_weight_is_no_cluster(ask):
     assert str(with_zeros) == str(without)
     with pytest.raises(tn.InputError, match="must name at least 2 clusters"):
         ask(y, p, cluster=cluster, sample_weight=weight * (cluster == 0), **counts)
+
+
+def test_segments_of_rows_in_a_cluster_without_weight_are_those_of_the_other_rows():
+    """The column of segments has all rows of the input, also those that are left out."""
+    rng = np.random.default_rng(0)
+    cluster = np.arange(200) // 4
+    p = rng.random(200)
+    y = (rng.random(200) < p).astype(int)
+    group = rng.integers(0, 3, 200)
+    w = np.where(cluster < 5, 0, rng.integers(1, 3, 200))
+    some = w > 0
+    kept = tn.segments(y[some], p[some], group[some], cluster=cluster[some], sample_weight=w[some])
+    found = tn.segments(y, p, group, cluster=cluster, sample_weight=w)
+    assert found.value == kept.value
+    assert np.array_equal(found.adjusted_pvalue, kept.adjusted_pvalue)

@@ -131,7 +131,7 @@ class Rows(Evidence):
         guess.
         """
         position = self.position
-        kept = np.zeros(position.size + self.dropped, dtype=bool)
+        kept = np.zeros(position.size + self.weightless + self.dropped, dtype=bool)
         kept[position] = True
         row = None if self.events is None else self.events.row
         if self.events is None or row is None:

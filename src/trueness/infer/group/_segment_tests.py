@@ -43,6 +43,8 @@ _LARGE_VARIANCE = 1e7
 LEAST_VARIANCE = 5.0
 # Stands for a variance of 0, by which something is divided.
 _TINY = 1e-300
+_RARE = 3.0
+"""The skewness at which the score of no event by Wilson and Hilferty's formula is about 0."""
 # Values that differ by less, relatively, are equal: the same labels in another order of summation.
 _EQUAL = 1e-9
 # Values of single precision that differ by less, relatively, are equal.
@@ -439,14 +441,14 @@ def normal_score(z: Floats, skewness: Floats) -> Floats:
 
     A sum is taken to have a gamma distribution, whose cube root is about normal (Wilson and
     Hilferty). `skewness` is that of each sum; below 1e-6 in size it counts as 1e-6, since the
-    formula divides by it. A sum of skewness beyond 1, in which less than one event is expected (or
-    less than one non-event), is taken to be a count: the cube root would give each count the same
-    score. `skewness` must have the shape of `z`, or one column.
+    formula divides by it. A sum of skewness beyond 3, in which less than a ninth of an event is
+    expected (or of a non-event), is taken to be a count: the cube root would give every count a
+    score of at least a sixth of the skewness, that of no event included.
     """
     g = np.where(np.abs(skewness) > 1e-6, skewness, 1e-6)
     # One expression, so that NumPy uses its large temporary arrays again.
     scores = (np.cbrt(np.maximum(0.0, 1 + z * g / 2)) - 1 + g * g / 36) * 6 / g
-    is_count = np.abs(skewness) > 1
+    is_count = np.abs(skewness) > _RARE
     if is_count.any():
         counts = np.flatnonzero(is_count.ravel())
         scores[counts] = _count_score(z[counts], skewness[counts])
