@@ -161,6 +161,33 @@ def test_several_columns_are_crossed(call, grouped, tmp_path):
     assert {one["column"] for one in segments} == {"region", "day", "region × day"}
 
 
+@pytest.mark.parametrize(
+    ("separator", "decimal", "factor", "options"),
+    [
+        pytest.param(";", ".", 1, ["--separator", ";"], marks=pytest.mark.slow),
+        pytest.param(";", ",", 1, ["--decimal", ","], marks=pytest.mark.slow),
+        pytest.param(",", ".", 100, ["--percent"], marks=pytest.mark.slow),
+        (",", ".", 1, ["--missing", "drop"]),
+    ],
+)
+def test_new_rows_are_read_as_the_old_ones_were(
+    call, tmp_path, separator, decimal, factor, options
+):
+    demo = tn.simulate.demo(1_000)
+    scores = [str(factor * p).replace(".", decimal) for p in demo.y_prob]
+    if "--missing" in options:
+        scores[3] = ""
+    lines = [f"{y}{separator}{p}" for y, p in zip(demo.y_true, scores, strict=True)]
+    for name in ("rows.csv", "new.csv"):
+        (tmp_path / name).write_text("\n".join([f"y{separator}p", *lines]))
+    asked = ["--label", "y", "--prob", "p", *options, "--no-intervals", "--format", "json"]
+    found = json.loads(call("report", "rows.csv", *asked).stdout)
+    for line in found["models"][0]["answers"]["action"]["command"].splitlines():
+        result = call(*shlex.split(line)[1:])
+        assert result.exit_code == 0, f"{line}: {result.stderr}"
+    assert len((tmp_path / "calibrated.csv").read_text().splitlines()) == 1_001
+
+
 @pytest.mark.slow
 def test_the_command_for_two_columns_of_standard_input_names_a_file_and_the_second(call, tmp_path):
     demo = tn.simulate.demo(2_000)

@@ -17,6 +17,7 @@ from trueness.results._page import Command, Provenance
 from trueness.results._remedies import Advice, Unfitted
 
 _MAP = "map.json"
+_READ_BY_APPLY = ("--input-format", "--separator", "--decimal")
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow", ".npz")
 _OF_LOGS = (
     *("--scorer", "--confidence", "--label-field", "--confidence-field", "--rows-field"),
@@ -137,18 +138,29 @@ def adjust_command(origin: Provenance, model: str) -> str:
 
 
 def _fit_and_apply(fit: str, origin: Provenance, command: Command, by: Sequence[str] = ()) -> str:
-    """The line that fits, with those that apply the map to new rows of the same format.
+    """The line that fits, with those that apply the map to new rows, read as those at hand were.
 
-    A map is applied to a table, with the columns `by` if it is one by segments: new evaluation logs
-    are made one first.
+    All new rows are kept, also those without a score. A map is applied to a table, with the columns
+    `by` if it is one by segments: new evaluation logs are made one first.
     """
     lines = [f"{fit} -o {_MAP}"]
     suffix = _suffix(origin)
+    reading = _options_of_apply(command)
     if origin.of_answers:
         lines.append(_answers_command(origin, command, by))
         suffix = ".csv"
-    lines.append(f"trueness apply new{suffix} --calibrator {_MAP} -o calibrated{suffix}")
+        reading = []
+    apply = shlex.join(["trueness", "apply", f"new{suffix}", *reading])
+    lines.append(f"{apply} --calibrator {_MAP} -o calibrated{suffix}")
     return "\n".join(lines)
+
+
+def _options_of_apply(command: Command) -> list[str]:
+    """How `trueness apply` reads rows of the same kind as `command` does."""
+    options = {name: command.options[name] for name in _READ_BY_APPLY if name in command.options}
+    if command.options.get("--missing") == "drop":
+        options["--missing"] = "keep"
+    return [word for option in options.items() for word in option] + list(command.flags)
 
 
 def _answers_command(origin: Provenance, command: Command, by: Sequence[str]) -> str:
