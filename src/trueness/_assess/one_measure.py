@@ -179,12 +179,15 @@ def floor(
     `labelled` says whether the rows have labels. `report` receives the progress; `workers` is the
     number of threads.
     """
-    by_position = isinstance(measure, partial) and measure.args
-    question = own_question(measure) if by_position else asked_question(a, measure, options)
+    has_positions = isinstance(measure, partial) and bool(measure.args)
+    if callable(measure) and has_positions:
+        question = own_question(measure)
+    else:
+        question = asked_question(a, measure, options)
     evidence = a.view(kind or question.measure.view, _two_columns_of(question))
     draws = partial(_draws, a, resamples=resamples, workers=workers, report=report)
     # The bins of the assessment are no option of the measure.
-    name = question.display_name if by_position else question_of(measure, options).display_name
+    name = question.display_name if has_positions else question_of(measure, options).display_name
     return noise_floor_of(
         evidence,
         question,
