@@ -80,6 +80,9 @@ class Sample:
         logits: bool = False,
         *,
         importance: bool = False,
+        ignored: int = 0,
+        pixels: int = 0,
+        note: str = "",
     ) -> None:
         """Keep the rows as they are; nothing is checked or copied here."""
         self.y = y
@@ -91,9 +94,9 @@ class Sample:
         self.dropped = dropped
         self.logits = logits
         self.importance = importance
-        self.ignored = 0
-        self.pixels = 0
-        self.note = ""
+        self.ignored = ignored
+        self.pixels = pixels
+        self.note = note
 
     @property
     def n(self) -> int:
@@ -103,25 +106,22 @@ class Sample:
     def at(self, chosen: NDArray[Any], w: Floats | None) -> "Sample":
         """Some of the rows, perhaps repeated, with other weights; they keep their row numbers."""
         rows = np.arange(self.n) if self.rows is None else self.rows
-        p = take(self.p, chosen)
-        rows = rows[chosen]
-        sample = Sample(
+        return Sample(
             self.y[chosen],
-            p,
+            take(self.p, chosen),
             w,
             self.classes,
             self.tolerance,
-            rows,
+            rows[chosen],
             logits=self.logits,
             importance=self.importance,
+            pixels=self.pixels,
+            note=self.note,
         )
-        sample.pixels = self.pixels
-        sample.note = self.note
-        return sample
 
     def copied(self) -> "Sample":
         """The same in arrays of its own, except images, which are not read at once."""
-        copy = Sample(
+        return Sample(
             np.array(self.y),
             np.array(self.p) if isinstance(self.p, np.ndarray) else self.p,
             None if self.w is None else np.array(self.w),
@@ -131,11 +131,10 @@ class Sample:
             self.dropped,
             self.logits,
             importance=self.importance,
+            ignored=self.ignored,
+            pixels=self.pixels,
+            note=self.note,
         )
-        copy.ignored = self.ignored
-        copy.pixels = self.pixels
-        copy.note = self.note
-        return copy
 
     def explain(self) -> NoReturn:
         """Raise the error that says which value is bad."""
@@ -244,7 +243,7 @@ def read_sample(
         classes = None
     if is_matrix and labels is None and rows.y.values.dtype.kind in "iuf" and not is_part:
         refuse_shifted(y, p.shape[1])
-    sample = Sample(
+    return Sample(
         y,
         p,
         w,
@@ -254,11 +253,10 @@ def read_sample(
         dropped=0 if rows.numbers is None else row_count - rows.numbers.size,
         logits=bool(from_logits and is_matrix),
         importance=weight_type == "importance" and w is not None,
+        ignored=0 if ignored is None else int(ignored.sum()),
+        pixels=rows.pixels,
+        note=rows.note,
     )
-    sample.ignored = 0 if ignored is None else int(ignored.sum())
-    sample.pixels = rows.pixels
-    sample.note = rows.note
-    return sample
 
 
 def _class_numbers(
