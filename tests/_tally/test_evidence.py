@@ -29,7 +29,7 @@ def read(y=Y, p=A, **options):
 
 def test_rows_without_weights_are_the_rows():
     found = read()
-    assert (found.view, found.n, found.units, found.dropped) == ("binary", 4, 4, 0)
+    assert (found.view, found.n, found.units.number, found.dropped) == ("binary", 4, 4, 0)
     assert (found.weights, found.whole, found.dependent, found.note) == ("none", True, False, "")
     assert found.position.tolist() == [0, 1, 2, 3]
     assert found.expanded is found
@@ -72,7 +72,7 @@ def test_at_most_two_to_the_28_rows():
 
 def test_clusters_are_numbered_from_0_and_repeat_with_their_rows():
     assert read(cluster=[7, 3, 3, 9]).cluster.tolist() == [1, 0, 0, 2]
-    assert read(cluster=[7, 3, 3, 9]).units == 3
+    assert read(cluster=[7, 3, 3, 9]).units.number == 3
     assert read(
         cluster=np.array(["q", 4, None, 4], dtype=object)[[0, 1, 3, 1]]
     ).cluster.tolist() == [0, 1, 1, 1]

@@ -183,7 +183,7 @@ def test_columns_have_an_entry_per_input_row():
 
 def test_a_cluster_beside_events_replaces_the_row():
     site = np.repeat(np.arange(40), N // 40)
-    assert tn.assess(EVENTS["quantiles"], cluster=site).asked.rows.evidence.units == 40
+    assert tn.assess(EVENTS["quantiles"], cluster=site).asked.rows.evidence.units.number == 40
     with pytest.raises(InputError, match=r"`cluster` must have one entry per row of the input"):
         tn.assess(EVENTS["quantiles"], cluster=site[:-1])
 

@@ -20,6 +20,7 @@ from trueness._input.segment_columns import SegmentColumn
 from trueness._text.numbers import number, percent, points, total
 from trueness._text.strings import capitalized, shorten
 from trueness.errors import quietly
+from trueness.infer.decision._policy_gate import few_clusters
 from trueness.measure._slope import inside_cells
 from trueness.results import Estimate, PriorShift, Segments, Verdict
 from trueness.results._remedies import (
@@ -73,7 +74,7 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
     if verdict.code == "no-evidence":
         reason = "Nothing was found that recalibration would improve."
         return Advice("leave", "Leave the scores as they are", reason)
-    if verdict.code in ("undetermined", "too-few-rows") and _has_few_clusters(a):
+    if verdict.code in ("undetermined", "too-few-rows") and few_clusters(a.view("confidence")):
         return _to_check_clusters(a)
     if verdict.code == "undetermined":
         phrase = "Run the report on the rows, or on a tally of the scores"
@@ -243,16 +244,11 @@ def _about_a_doubt(a: Asked, verdict: Verdict) -> Advice:
     return Advice("check-labels", phrase, reason, numbers={"slope": slope.value})
 
 
-def _has_few_clusters(a: Asked) -> bool:
-    evidence = a.view("confidence")
-    return evidence.dependent and evidence.units < FEWEST_CLUSTERS
-
-
 def _to_check_clusters(a: Asked) -> Advice:
     reason = (
-        f"{a.view('confidence').units} clusters cannot decide: check that the column names what "
-        f"makes rows depend on each other, or collect at least {FEWEST_CLUSTERS} clusters, the "
-        "fewest from which a test can decide."
+        f"{a.view('confidence').units.number} clusters cannot decide: check that the column names "
+        f"what makes rows depend on each other, or collect at least {FEWEST_CLUSTERS} clusters, "
+        "the fewest from which a test can decide."
     )
     return Advice("check-clusters", "Check the clusters", reason)
 
@@ -282,7 +278,7 @@ def _in_clusters(a: Asked, rows: int) -> str:
     evidence = a.view("confidence")
     if not evidence.dependent:
         return ""
-    clusters = math.ceil(rows * evidence.units / evidence.sums.n)
+    clusters = math.ceil(rows * evidence.units.number / evidence.sums.n)
     return f" in {rounded(clusters)} clusters like these"
 
 

@@ -120,8 +120,8 @@ def fit_command(calibrator: Unfitted, origin: Provenance, model: str) -> str:
     if command is None:
         return ""
     words = [command.line("fit")]
-    if takes_clusters and command.cluster is not None:
-        words.append(shlex.join(["--cluster", command.cluster]))
+    if takes_clusters:
+        words += _cluster_option(command)
     words.append(as_options(calibrator))
     return _fit_and_apply(" ".join(words), origin, command)
 
@@ -131,10 +131,15 @@ def adjust_command(origin: Provenance, model: str) -> str:
     command = origin.commands.get(model)
     if command is None:
         return ""
-    words = [command.line("fit")]
-    if command.cluster is not None:
-        words.append(shlex.join(["--cluster", command.cluster]))
+    words = [command.line("fit"), *_cluster_option(command)]
     return _fit_and_apply(" ".join(words), origin, command)
+
+
+def _cluster_option(command: Command) -> list[str]:
+    """The option that names the column of clusters; none without."""
+    if command.cluster is None:
+        return []
+    return [shlex.join(["--cluster", command.cluster])]
 
 
 def _fit_and_apply(fit: str, origin: Provenance, command: Command, by: Sequence[str] = ()) -> str:
@@ -202,8 +207,7 @@ def _by_column(advice: Advice, origin: Provenance, model: str) -> str:
     if command is None:
         return ""
     words = [command.line("fit"), *(shlex.join(["--by", name]) for name in columns)]
-    if command.cluster is not None:
-        words.append(shlex.join(["--cluster", command.cluster]))
+    words += _cluster_option(command)
     words.append("--calibrator platt-scaling")
     return _fit_and_apply(" ".join(words), origin, command, by=columns)
 

@@ -11,6 +11,7 @@ from trueness._assess.asked import Asked
 from trueness._assess.rows import ModelRows
 from trueness._input.sample import Sample
 from trueness._numerics.streams import stream
+from trueness._numerics.units import ClusterUnits, Units
 from trueness._tally.events import are_ranges
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError
@@ -45,7 +46,7 @@ def is_splittable(evidence: Evidence) -> bool:
     """Whether there are one-problem rows enough for folds."""
     if not evidence.has_rows or evidence.has_labels or not has_scores(evidence):
         return False
-    return evidence.need_rows("").n >= LEAST_ROWS and evidence.units >= FOLDS
+    return evidence.need_rows("").n >= LEAST_ROWS and evidence.units.number >= FOLDS
 
 
 def has_scores(evidence: Evidence) -> bool:
@@ -110,7 +111,7 @@ def fitted(calibrator: "Calibrator", learn: Evidence) -> "Calibrator":
     from sklearn.base import clone
 
     # The automatic map splits the rows once more, by clusters too.
-    takes_clusters = learn.cluster is not None and type(calibrator).__name__ == "AutoCalibration"
+    takes_clusters = type(calibrator).__name__ == "AutoCalibration"
     dependence = {"cluster": learn.cluster} if takes_clusters else {}
     rows = learn.matrix
     # Class 0 may be absent from a fold.
@@ -162,20 +163,18 @@ def _deal(a: Asked) -> Deal:
     Clusters stay in one fold. Few rows are dealt twice, into two sets of folds.
     """
     evidence = a.view("confidence")
-    place, cluster = _order_of_content(evidence.matrix, evidence.cluster)
+    place, units = _order_of_content(evidence.matrix, evidence.units)
     n = place.size
     limit = _most_rows(evidence)
     if n > limit:
         drawn = np.sort(stream(a.seed, "subset").choice(n, limit, replace=False))
         place = place[drawn]
-        cluster = None if cluster is None else np.unique(cluster[drawn], return_inverse=True)[1]
-    rows = replace(evidence.at(place), cluster=cluster)
+        units = units.at(drawn).renumbered()
+    rows = replace(evidence.at(place), cluster=units.cluster)
     rng = stream(a.seed, "folds")
-    units = place.size if cluster is None else int(cluster.max()) + 1
     n_deals = 2 if n <= _FEW_ROWS else 1
-    folds = [rng.permutation(np.arange(units) % FOLDS) for _ in range(n_deals)]
-    if cluster is not None:
-        folds = [np.asarray(fold[cluster]) for fold in folds]
+    fold = np.arange(units.number) % FOLDS
+    folds = [units.spread(rng.permutation(fold)) for _ in range(n_deals)]
     return Deal(rows, place, folds)
 
 
@@ -186,10 +185,10 @@ def _most_rows(evidence: Evidence) -> int:
     return min(limit, max(_LEAST_DRAWN, _SCORES // columns))
 
 
-def _order_of_content(rows: Sample, cluster: Ints | None = None) -> tuple[Ints, Ints | None]:
+def _order_of_content(rows: Sample, units: Units) -> tuple[Ints, Units]:
     """Rows in order of score, label and weight, within clusters numbered by content.
 
-    Also the cluster of each row.
+    Also the units in this order.
 
     Folds and draws then do not depend on the order in which rows were passed.
     """
@@ -197,8 +196,8 @@ def _order_of_content(rows: Sample, cluster: Ints | None = None) -> tuple[Ints, 
     if rows.w is not None:
         keys.insert(0, rows.w)
     place = np.lexsort(keys)
-    if cluster is None:
-        return place, None
+    if not units.clustered:
+        return place, units
     # Rows are numbered by content: equal rows have the same number.
     is_new = np.any([np.diff(key[place]) != 0 for key in keys], axis=0)
     content = np.empty(place.size, np.int64)
@@ -206,11 +205,11 @@ def _order_of_content(rows: Sample, cluster: Ints | None = None) -> tuple[Ints, 
     # Clusters are ordered by the sum of random marks of their rows, modulo 2^64: those with the
     # same rows have the same sum, and can be exchanged.
     marks = np.random.default_rng(0).integers(2**63, size=place.size, dtype=np.uint64)
-    sums = np.zeros(int(cluster.max()) + 1, np.uint64)
-    np.add.at(sums, cluster, marks[content])
-    number = np.argsort(np.argsort(sums, kind="stable"), kind="stable")[cluster]
+    sums = np.zeros(units.number, np.uint64)
+    np.add.at(sums, units.code, marks[content])
+    number = units.spread(np.argsort(np.argsort(sums, kind="stable"), kind="stable"))
     place = np.lexsort((content, number))
-    return place, np.asarray(number[place])
+    return place, ClusterUnits(number[place])
 
 
 def _score_of_content(scores: Floats) -> Floats:

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from trueness._level import Level
-from trueness._numerics.clustered import design_effect, effective_number
 from trueness._tally.evidence import Evidence
 from trueness.infer.group._segments import worst_class
 from trueness.infer.plan._power import detection_power
@@ -71,7 +70,7 @@ def judge(
         prior_shift=prior_shift,
         power=power,
         clustered=evidence.dependent,
-        clusters=evidence.clusters,
+        clusters=evidence.units.clusters,
         segmented=segments is not None,
         classes=0 if classes is None else len(classes),
     )
@@ -224,8 +223,8 @@ def power_of(evidence: Evidence, alpha: float, seed: int) -> DetectionPower:
         effective = effective**2 / float(cells.squares.sum())
     rows = evidence.in_clusters
     if rows is not None:
-        clusters = effective_number(rows.cluster, rows.w if rows.counts else None)
-        effective /= design_effect(rows.w * rows.u, rows.cluster, float(rows.squares @ rows.u**2))
+        clusters = rows.units.effective(rows.w if rows.counts else None)
+        effective /= rows.units.design_effect(rows.w * rows.u, float(rows.squares @ rows.u**2))
     return detection_power(cells, alpha, effective, seed, clusters)
 
 

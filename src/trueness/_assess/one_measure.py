@@ -217,8 +217,12 @@ def panel(a: Asked, curve: FlexibleMethod = "spline", floor: bool = True) -> Pan
             options["floor"] = False
         estimates[key] = quietly(partial(a.ask, ESTIMATE, measure=key, kind=None, **options))
     clustered = evidence.in_clusters
+    clusters = None
+    in_buckets = False
     methods = ["spiegelhalter", "cox"]
     if clustered is not None:
+        clusters = clustered.clusters
+        in_buckets = not evidence.has_rows
         # With clusters only the first test, whose weights must count rows.
         methods = ["spiegelhalter"] if evidence.whole else []
     tests = [quietly(a.possible, TEST, method=method) for method in methods]
@@ -228,6 +232,6 @@ def panel(a: Asked, curve: FlexibleMethod = "spline", floor: bool = True) -> Pan
         evidence.cells,
         a.level,
         curve,
-        None if clustered is None else clustered.clusters,
-        in_buckets=not evidence.has_rows,
+        clusters,
+        in_buckets=in_buckets,
     )

@@ -9,8 +9,8 @@ from trueness._assess.asked import SEGMENTS, SLICES, Asked
 from trueness._assess.notes import Notes, collect_warnings
 from trueness._assess.page_pictures import explorer
 from trueness._assess.page_subject import Groups, Options, Subject
-from trueness._numerics.clustered import effective_number
 from trueness._numerics.holm import holm_adjusted
+from trueness._numerics.units import Units
 from trueness._tally.evidence import AnySums, Evidence
 from trueness._tally.rows_or_sums import tally_of
 from trueness._tally.rules import BinRule
@@ -23,7 +23,6 @@ from trueness.results import Segments as Tested
 from trueness.results._page import Clusters, Explorer, Model, Segments
 from trueness.results._remedies import Advice
 from trueness.results._segments import ClassRow
-from trueness.typing import Ints
 
 _MOST_VIEWS = 24
 _MOST_SLICES = 40
@@ -121,17 +120,16 @@ def _segment_sums(
             yield (column.name, value), tally_of(sample.at(rows, weights), "classwise")
 
 
-def page_clusters(cluster: Ints | None, models: int, multiclass: bool) -> Clusters | None:
+def page_clusters(units: Units, models: int, multiclass: bool) -> Clusters | None:
     """The number of clusters, and which results account for them; None without clusters."""
-    if cluster is None:
+    if not units.clustered:
         return None
     considered = [*_CONSIDERED]
     if multiclass:
         considered.append("classes")
     if models > 1:
         considered.append("comparison")
-    number = int(cluster.max()) + 1
-    return Clusters(number, effective_number(cluster), tuple(considered), _IGNORED)
+    return Clusters(units.number, units.effective(), tuple(considered), _IGNORED)
 
 
 def page_explorers(

@@ -16,6 +16,7 @@ from trueness._assess.rows import ModelRows, column_name, columns_of, labels_of,
 from trueness._input.arguments import checked_whole
 from trueness._input.segment_columns import GROUPS
 from trueness._level import Level
+from trueness._numerics.units import Units
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.evidence import AnySums, Evidence
 from trueness._tally.group_keys import names_of
@@ -31,7 +32,7 @@ from trueness.errors import DroppedRowsWarning, InputError, collected_warnings, 
 from trueness.infer.group._segment_rows import of_groups
 from trueness.measure import ece
 from trueness.results._page import RowCounts, Source
-from trueness.typing import ArrayLike, Columns, Floats, Ints, RowOptions
+from trueness.typing import ArrayLike, Columns, Floats, RowOptions
 
 _SOURCES: dict[type, Source] = {Tally: "tally", Sketch: "sketch", Binned: "bins"}
 Groups: TypeAlias = Mapping[tuple[str, ...], AnySums]
@@ -78,9 +79,9 @@ class Subject:
         return next(iter(self.models.values()))
 
     @property
-    def cluster(self) -> Ints | None:
-        """The cluster of each row, numbered from 0 in order of appearance."""
-        return self.first.cluster
+    def units(self) -> Units:
+        """What is independent: rows, or clusters numbered in order of appearance."""
+        return self.first.units
 
     @property
     def has_labels(self) -> bool:

@@ -135,7 +135,7 @@ def compute_contents(
         omitted=_omitted(subject, models),
         verdict=overall_conclusion(models, options.alpha if subject.has_labels else 1),
         rows=subject.counts,
-        clusters=page_clusters(subject.cluster, len(models), subject.counts.classes is not None),
+        clusters=page_clusters(subject.units, len(models), subject.counts.classes is not None),
         settings=settings,
         models=models,
         comparison=differences,
@@ -399,7 +399,7 @@ def _definitions(settings: Settings, subject: Subject, *, segmented: bool) -> di
         absent |= _DEFINITIONS.keys() - {"ECE", "observed/expected", "clusters"}
     if has_one_statement(subject.first):
         absent |= _DEFINITIONS.keys() - _OF_STATEMENTS
-    if subject.cluster is None:
+    if not subject.units.clustered:
         absent.add("clusters")
     if subject.view != "confidence" or not of_rows:
         absent |= {"class-wise ECE", "share of ECE", "top 1 to k"}

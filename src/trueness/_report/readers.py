@@ -130,7 +130,7 @@ def _report_of(
         other = None  # no option makes the other outcome the event
         origin = replace(origin, label=None)
     rows = subject.first.rows
-    has_clusters = subject.cluster is not None and rows is not None and not rows.pixels
+    has_clusters = subject.units.clustered and rows is not None and not rows.pixels
     origin = replace(
         origin,
         event=event,

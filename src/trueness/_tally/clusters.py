@@ -11,7 +11,7 @@ from trueness._input.columns import LEAVE_OUT, Column, column, refuse_missing
 from trueness._input.labels import labels_missing
 from trueness._input.pixels import by_pixel
 from trueness._input.sample import Sample, refuse_shuffled_index
-from trueness._numerics.clustered import effective_number
+from trueness._numerics.units import ClusterUnits, Units
 from trueness._tally.cells import Cells
 from trueness._tally.row_sums import cells_of_rows
 from trueness.errors import FewClustersWarning, InputError, warn
@@ -58,8 +58,13 @@ class ClusteredRows:
         return self.w**2
 
     @property
+    def units(self) -> ClusterUnits:
+        """The clusters."""
+        return ClusterUnits(self.cluster)
+
+    @property
     def clusters(self) -> int:
-        return int(self.cluster.max()) + 1
+        return self.units.number
 
     @property
     def p(self) -> Floats:
@@ -94,13 +99,15 @@ class ClusteredRows:
         return of_rows
 
 
-def warn_few_clusters(cluster: Ints, weight: Floats | None, what: str = "clusters") -> None:
-    """Warn if the clusters are worth fewer than 20 of equal size."""
-    effective = effective_number(cluster, weight)
+def warn_few_clusters(units: Units, weight: Floats | None, what: str = "clusters") -> None:
+    """Warn of clusters that are worth fewer than 20 of equal size; rows are never too few."""
+    if not units.clustered:
+        return
+    effective = units.effective(weight)
     if effective < FEW_CLUSTERS:
         worth = f"{effective:.1f} of equal {'size' if weight is None else 'weight'}"
         warn(
-            f"There are {int(cluster.max()) + 1:,} {what}, worth {worth}. Below {FEW_CLUSTERS} the "
+            f"There are {units.number:,} {what}, worth {worth}. Below {FEW_CLUSTERS} the "
             "level may not be kept: for rare events, tests at 0.1 rejected 0.22 of calibrated data "
             "sets in simulations.",
             FewClustersWarning,
@@ -216,6 +223,23 @@ def check_several_clusters(codes: Ints | None, least: int = 2) -> None:
     if codes is not None and codes.max() + 1 < least:
         got = f"all {codes.size:,} rows are in one, so their variation is unknown"
         raise InputError("cluster", "must name at least 2 clusters", got)
+
+
+def read_units(
+    y_true: ArrayLike,
+    cluster: ArrayLike | None,
+    n: int,
+    position: Ints | None = None,
+    least: int = 2,
+) -> Units:
+    """The clusters of the rows at `position`, by default all `n`; without, each row by itself.
+
+    `cluster` is a column beside the labels `y_true`. Fewer than `least` clusters are refused.
+    """
+    place = np.arange(n) if position is None else position
+    if cluster is None:
+        return Units(place.size)
+    return ClusterUnits(cluster_codes(cluster_column(y_true, cluster, n), place, least))
 
 
 def codes_of(cluster: ArrayLike | None, n: int) -> Ints | None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from trueness._input.arguments import checked_fraction
 from trueness._input.sample import Sample
 from trueness._input.segment_columns import GROUPS, SegmentColumn, WholeNumbers
+from trueness._numerics.units import Units
 from trueness._tally import rows_or_sums
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
@@ -229,8 +230,8 @@ class Evidence(ABC):
 
     @property
     @abstractmethod
-    def units(self) -> int:
-        """Independent units: clusters, or rows without clusters."""
+    def units(self) -> Units:
+        """What is independent: clusters, or rows without clusters."""
 
     @property
     @abstractmethod
@@ -407,20 +408,6 @@ class Evidence(ABC):
         return self.whole and not self.dependent
 
     @property
-    def clusters(self) -> int | None:
-        """The number of clusters; None if rows are independent."""
-        if self.dependent:
-            return self.units
-        return None
-
-    @property
-    def unit(self) -> str:
-        """What is independent, in words."""
-        if self.dependent:
-            return "clusters"
-        return "rows"
-
-    @property
     def in_clusters(self) -> ClusteredRows | None:
         """One score per row in clusters; None if rows are independent, or have several scores."""
         if self.dependent and self.has_one_score:
@@ -483,7 +470,7 @@ class Evidence(ABC):
         w: Floats | None = None if top.w is None else top.w[order]
         rows = ClusteredRows(top.at(order, w), number[order], counts)
         if self.cluster is None or not self.said.few_clusters:
-            warn_few_clusters(rows.cluster, rows.weight, what)
+            warn_few_clusters(rows.units, rows.weight, what)
         return rows
 
 

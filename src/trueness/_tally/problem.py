@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from trueness._input.sample import Sample
 from trueness._input.segment_columns import GROUPS, SegmentColumn, WholeNumbers, read_by
+from trueness._numerics.units import ClusterUnits, Units, units_of
 from trueness._tally import rows_or_sums
 from trueness._tally.clusters import ClusteredRows, warn_few_clusters
 from trueness._tally.events import Events
@@ -162,12 +163,10 @@ class Rows(Evidence):
             return "whole"
         return "fractional"
 
-    @property
-    def units(self) -> int:
-        """Independent units: clusters, or rows without clusters."""
-        if self.cluster is None:
-            return self.rows.n
-        return int(self.cluster.max()) + 1
+    @cached_property
+    def units(self) -> Units:
+        """What is independent: clusters, or rows without clusters."""
+        return units_of(self.cluster, self.rows.n)
 
     @property
     def classes(self) -> tuple[Any, ...] | None:
@@ -202,7 +201,7 @@ class Rows(Evidence):
         w = self.rows.w[chosen] if weighted and self.rows.w is not None else None
         cluster = self.cluster
         if cluster is not None:
-            cluster = np.unique(cluster[chosen], return_inverse=True)[1].reshape(-1)
+            cluster = ClusterUnits(cluster).at(chosen).renumbered().code
         return replace(
             self,
             rows=self.rows.at(chosen, w),
@@ -270,8 +269,7 @@ class Rows(Evidence):
 
     def warn_few_clusters(self) -> None:
         """Warn of clusters that are worth fewer than 20 of equal size."""
-        if self.cluster is not None:
-            warn_few_clusters(self.cluster, None if self.whole else self.rows.w)
+        warn_few_clusters(self.units, None if self.whole else self.rows.w)
 
     def as_type(self, kind: type[SameRows], **changes: object) -> SameRows:
         """The same rows as another type, with some fields changed."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from trueness._input.sample import Sample
+from trueness._numerics.units import Units, units_of
 from trueness._tally import rows_or_sums
 from trueness._tally.clusters import ClusteredRows
 from trueness._tally.evidence import AnySums, Evidence, TwoColumns, Weights
@@ -183,11 +184,9 @@ class Sums(Evidence):
         return "whole"
 
     @property
-    def units(self) -> int:
-        """Buckets of clusters, or rows."""
-        if self.cluster is None:
-            return self.sums.n
-        return self.cluster.size
+    def units(self) -> Units:
+        """What is independent: buckets of clusters, or rows."""
+        return units_of(self.cluster, self.sums.n)
 
     @property
     def classes(self) -> tuple[Any, ...] | None:

@@ -57,7 +57,7 @@ def panel_of_answers(
         n_certain=inside.certain,
         n_certain_wrong=inside.wrong,
         clusters=clusters,
-        in_buckets=in_buckets and clusters is not None,
+        in_buckets=in_buckets,
     )
 
 

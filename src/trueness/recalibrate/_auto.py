@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from trueness._keywords import suggests_keywords
 from trueness._level import level_percent
-from trueness._numerics.clustered import effective_number
 from trueness._numerics.softmax import log_softmax
+from trueness._numerics.units import units_of
 from trueness._tally.events import Events, clusters_of
 from trueness._tally.row_sums import are_whole
 from trueness.recalibrate import _auto_candidates as fits
@@ -228,8 +228,12 @@ class AutoCalibration(LogitMap):
             rows = rows._replace(w=rows.w * (_rows_worth(rows.w) / rows.w.sum()))
         logits = self._fit_logits(rows)
         worth = _rows_worth(rows.weights)
-        units = worth if self._cluster is None else int(self._cluster.max()) + 1
-        plan = fits.Plan(self._cluster, max(1, min(_FOLDS, int(units))), float(self.level), worth)
+        units = units_of(self._cluster, rows.y.size)
+        most_folds = independent = worth
+        if units.clustered:
+            most_folds = units.number
+            independent = units.effective(rows.w)
+        plan = fits.Plan(units, max(1, min(_FOLDS, int(most_folds))), float(self.level), worth)
         if logits.ndim == 2:
             fitted = self._fit_matrix(logits, rows, plan)
             self.reach_ = None
@@ -244,7 +248,6 @@ class AutoCalibration(LogitMap):
         self.weights_ = fitted.weights
         self.gain_, self.gain_low_, self.gain_high_ = fitted.gain
         self.brier_gain_, self.brier_gain_low_, self.brier_gain_high_ = fitted.brier_gain
-        independent = worth if self._cluster is None else effective_number(self._cluster, rows.w)
         self.chance_ = fits.chance_of_average(
             fitted.gain, plan.level, independent, _rarer(logits, rows)
         )
@@ -261,8 +264,7 @@ class AutoCalibration(LogitMap):
         if rows.w is not None and are_whole(rows.w) and plan.rows_worth <= _MOST_REPEATED:
             times = np.repeat(np.arange(rows.y.size), rows.w.astype(np.int64))
             rows = rows.take(times)._replace(w=None)
-            if plan.cluster is not None:
-                plan = plan._replace(cluster=plan.cluster[times])
+            plan = plan._replace(units=plan.units.at(times))
         return fits.fit_matrix(rows, plan)
 
     def _formula(self) -> formulas.LogOdds | formulas.Softmax | formulas.PythonOnly:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
-from trueness._numerics.clustered import design_effect, effective_number, mean_of_rows
 from trueness._numerics.ridge_logistic import ridge_logistic
 from trueness._numerics.softmax import inverse_temperature, log_softmax
 from trueness._numerics.students_t import t_limits
+from trueness._numerics.units import Units
 from trueness._tally.cells import Cells
 from trueness._tally.rules import Isotonic
 from trueness.recalibrate._calibration_set import CalibrationSet
@@ -83,7 +83,7 @@ def number_of_deals(rows: float) -> int:
 
 
 def deal_folds(
-    cells: LogitCells, rows: CalibrationSet, cluster: Ints | None, number: int, deals: int
+    cells: LogitCells, rows: CalibrationSet, units: Units, number: int, deals: int
 ) -> Folds:
     """How the weight of each cell is split into folds, for several random deals.
 
@@ -96,7 +96,7 @@ def deal_folds(
     m = cells.z.size
     y = rows.y
     w = rows.w
-    if cluster is None and (w is None or ((w == np.rint(w)).all() and w.sum() < 2.0**53)):
+    if not units.clustered and (w is None or ((w == np.rint(w)).all() and w.sum() < 2.0**53)):
         rng = np.random.default_rng(_SEED)
         events = np.rint(cells.events).astype(np.int64)
         non_events = np.rint(cells.weight).astype(np.int64) - events
@@ -110,7 +110,7 @@ def deal_folds(
             np.stack([dealt_non_events for _, dealt_non_events in dealt]),
             None,
         )
-    fold = deal_rows(cells.z[cells.cell], y, w, cluster, number, deals)
+    fold = deal_rows(cells.z[cells.cell], y, w, units, number, deals)
     code = ((np.arange(deals)[:, None] * number + fold) * m + cells.cell).ravel()
     sides = (
         np.bincount(code, np.tile(rows.weights * side, deals), deals * number * m)
@@ -139,9 +139,7 @@ def _deal_counts(count: Ints, begin: int, number: int, rng: np.random.Generator)
     )
 
 
-def deal_rows(
-    z: Floats, y: Ints, w: Floats | None, cluster: Ints | None, number: int, deals: int
-) -> Ints:
+def deal_rows(z: Floats, y: Ints, w: Floats | None, units: Units, number: int, deals: int) -> Ints:
     """The fold of each row in each deal, of shape (deals, rows), with classes spread evenly.
 
     `z` holds the logits, one per row or one per class; with the class `y` and the weight `w` it
@@ -149,8 +147,8 @@ def deal_rows(
     not matter. With clusters, whole clusters are dealt, and classes are not balanced.
     """
     rng = np.random.default_rng(_SEED)
-    if cluster is not None:
-        return np.array([_deal(cluster, number, rng) for _ in range(deals)])
+    if units.clustered:
+        return np.array([_deal(units.code, number, rng) for _ in range(deals)])
     # Rows are put in an order of their content, so that the one they come in does not matter.
     key = z @ rng.standard_normal(z.shape[1]) if z.ndim == 2 else z
     order = np.lexsort((key if w is None else w, key, y))
@@ -253,30 +251,26 @@ def held_out_weights(loss: Floats, design_effect: float = 1.0) -> Floats:
     )
 
 
-def mean_gain(
-    difference: Floats, weight: Floats, cluster: Ints | None, level: float, rows: float
-) -> Gain:
+def mean_gain(difference: Floats, weight: Floats, units: Units, level: float, rows: float) -> Gain:
     """The weighted mean of the rows' gains in loss, with limits at `level` by Student's t.
 
     Without clusters the variance is divided by one less than `rows`, the number of rows that the
     weights are worth. With clusters it is that of sums over clusters, and the degrees of freedom
     come from the effective number of clusters.
     """
-    if cluster is not None:
-        mean, error, _ = mean_of_rows(difference, weight, cluster)
-        return mean, *t_limits(mean, error, effective_number(cluster, weight) - 1, level)
+    if units.clustered:
+        mean, error, _ = units.mean(difference, weight)
+        return mean, *t_limits(mean, error, units.effective(weight) - 1, level)
     mean = float(np.average(difference, weights=weight))
     freedom = rows - 1
     variance = float(np.average((difference - mean) ** 2, weights=weight)) / max(freedom, 1)
     return mean, *t_limits(mean, variance**0.5, freedom, level)
 
 
-def cluster_effect(difference: Floats, weight: Floats, cluster: Ints | None) -> float:
+def cluster_effect(difference: Floats, weight: Floats, units: Units) -> float:
     """How much clusters enlarge the variance of a mean; at least 1."""
-    if cluster is None:
-        return 1.0
     away = weight * (difference - np.average(difference, weights=weight))
-    return design_effect(away, cluster, float((away**2).sum()))
+    return units.design_effect(away, float((away**2).sum()))
 
 
 def vector_shapes(reach: float, knots: Floats) -> dict[str, LogitShape]:
@@ -293,7 +287,7 @@ def vector_shapes(reach: float, knots: Floats) -> dict[str, LogitShape]:
 class Plan(NamedTuple):
     """How candidates are cross-fitted."""
 
-    cluster: Ints | None  # the cluster of each row, if rows of a cluster may be dependent
+    units: Units  # what is independent: rows, or clusters
     folds: int
     level: float
     rows_worth: float  # how many independent rows of equal weight the rows are worth
@@ -318,7 +312,7 @@ def fit_vector(cells: LogitCells, rows: CalibrationSet, plan: Plan, monotone: bo
     for each candidate, the name and the weight; the coefficients and isotonic points of the fits to
     all rows; and the gain of the weighted mean on held-out rows, in log loss and in Brier score.
     """
-    folds = deal_folds(cells, rows, plan.cluster, plan.folds, number_of_deals(plan.rows_worth))
+    folds = deal_folds(cells, rows, plan.units, plan.folds, number_of_deals(plan.rows_worth))
     weight, events = folds.training()
     knots = spline_knots(cells.z, cells.weight, _KNOTS)
     shapes = vector_shapes(cells.reach, knots)
@@ -373,15 +367,17 @@ def _weigh_vector(
         )
 
     effect = 1.0
-    if plan.cluster is not None:
+    together: Any = np.concatenate
+    weight = np.concatenate(folds[:2]) / deals
+    if plan.units.clustered:
         best = int(loss[1:].sum(axis=(1, 2)).argmin()) + 1
         effect = cluster_effect(
-            at_rows(_differences(log_odds[0], log_odds[best])[0]), rows.weights, plan.cluster
+            at_rows(_differences(log_odds[0], log_odds[best])[0]), rows.weights, plan.units
         )
+        together = at_rows
+        weight = rows.weights
     mixed = np.einsum("cdf,cdfm->dfm", held_out_weights(loss, effect), log_odds)
-    together: Any = np.concatenate if plan.cluster is None else at_rows
-    weight = np.concatenate(folds[:2]) / deals if plan.cluster is None else rows.weights
-    options = weight, plan.cluster, plan.level, plan.rows_worth
+    options = weight, plan.units, plan.level, plan.rows_worth
     gains = [
         mean_gain(together(difference), *options) for difference in _differences(log_odds[0], mixed)
     ]
@@ -511,13 +507,11 @@ def _drawn(rows: CalibrationSet, plan: Plan) -> tuple[CalibrationSet, Plan]:
     weight.
     """
     parts = math.ceil(rows.p.size / _MOST_ENTRIES)
-    (part,) = deal_rows(rows.p, rows.y, rows.w, plan.cluster, parts, 1)
+    (part,) = deal_rows(rows.p, rows.y, rows.w, plan.units, parts, 1)
     drawn = rows.take(part == 0)
     worth = plan.rows_worth * float(drawn.weights.sum() / rows.weights.sum())
-    cluster = plan.cluster
-    if cluster is not None:
-        cluster = np.unique(cluster[part == 0], return_inverse=True)[1]
-    return drawn, plan._replace(cluster=cluster, rows_worth=worth)
+    units = plan.units.at(part == 0).renumbered()
+    return drawn, plan._replace(units=units, rows_worth=worth)
 
 
 def _weigh_matrix(
@@ -529,10 +523,10 @@ def _weigh_matrix(
     from the other folds. Gains are in log loss and in Brier score, averaged over deals of the
     folds.
     """
-    cluster = plan.cluster
+    units = plan.units
     w = rows.weights
     deals = number_of_deals(plan.rows_worth)
-    dealt = deal_rows(rows.p, rows.y, rows.w, cluster, plan.folds, deals)
+    dealt = deal_rows(rows.p, rows.y, rows.w, units, plan.folds, deals)
     logs = [_held_out(rows, candidates, fold) for fold in dealt]
     label_loss = [-log[:, np.arange(rows.y.size), rows.y] for log in logs]
     by_fold = [
@@ -541,13 +535,13 @@ def _weigh_matrix(
     ]
     loss = np.stack(by_fold, axis=1)
     best = 1 + int(loss[1:].sum(axis=(1, 2)).argmin())
-    effect = cluster_effect(label_loss[0][0] - label_loss[0][best], w, cluster)
+    effect = cluster_effect(label_loss[0][0] - label_loss[0][best], w, units)
     weights = held_out_weights(loss, effect)
     differences = [
         _mixture_gain(log, rows.y, weights[:, i, dealt[i]]) for i, log in enumerate(logs)
     ]
     gains = [
-        mean_gain(difference, w, cluster, plan.level, plan.rows_worth)
+        mean_gain(difference, w, units, plan.level, plan.rows_worth)
         for difference in np.mean(differences, axis=0)
     ]
     return mixture_weights(loss.sum(axis=2).mean(axis=1), effect), gains

@@ -13,6 +13,7 @@ from trueness._input.segment_columns import MISSING, TIMES, read_by
 from trueness._keywords import suggests_keywords
 from trueness._level import level_percent
 from trueness._numerics.shrinkage import shrink
+from trueness._numerics.units import ClusterUnits, Units
 from trueness._tally.events import Events
 from trueness._tally.row_sums import are_whole
 from trueness.errors import FewRowsWarning, InputError, collected_warnings, warn
@@ -157,13 +158,14 @@ class SegmentCalibration(base.Calibrator):
         self.by_names_, keys, code = _segments(by, y_true, used.size)
         there, self._code = np.unique(code[used], return_inverse=True)
         self.segments_ = tuple(keys[i] for i in there)
-        self._cluster = (
-            None if cluster is None else group_codes(cluster, "cluster", used.size)[used]
-        )
+        self._units: Units = Units(int(used.sum()))
+        if cluster is not None:
+            codes = group_codes(cluster, "cluster", used.size)
+            self._units = ClusterUnits(codes[used])
         try:
             return super().fit(y_prob, y_true, sample_weight, labels=labels, pos_label=pos_label)
         finally:
-            del self._code, self._cluster
+            del self._code, self._units
 
     def predict(self, y_prob: ArrayLike, by: object = None) -> Floats:
         """Calibrated probabilities.
@@ -199,35 +201,33 @@ class SegmentCalibration(base.Calibrator):
         folds and gains nothing.
         """
         code = self._code
-        cluster = self._cluster
+        units = self._units
         w = rows.weights
-        self.overall_, self.shifts_ = self._parts(rows, code, cluster)
+        self.overall_, self.shifts_ = self._parts(rows, code, units)
         gain = np.zeros(rows.y.size)
         if len(self.segments_) > 1:
-            gain = self._held_out_gain(rows, code, cluster)
+            gain = self._held_out_gain(rows, code, units)
         worth = float(w.sum())
         if not are_whole(w):
             worth = float(w.sum() ** 2 / (w @ w))
-        self.gain_, low, high = mean_gain(gain, w, cluster, _LEVEL, worth)
+        self.gain_, low, high = mean_gain(gain, w, units, _LEVEL, worth)
         self.gain_low_ = self.gain_ - _WIDER * (self.gain_ - low)
         self.gain_high_ = self.gain_ + _WIDER * (high - self.gain_)
 
-    def _held_out_gain(self, rows: CalibrationSet, code: Ints, cluster: Ints | None) -> Floats:
+    def _held_out_gain(self, rows: CalibrationSet, code: Ints, units: Units) -> Floats:
         """How much the shifts lower the log loss of each row, by maps fitted without its fold.
 
         All 0 if the sum is no more than rounding error, or if there are too few rows to fold.
         """
         gain, loss = np.zeros((2, rows.y.size))
-        units = rows.y.size if cluster is None else np.unique(cluster).size
-        folds = min(_FOLDS, units)
+        folds = min(_FOLDS, units.renumbered().number)
         if folds < 2:
             return gain
-        (fold,) = deal_rows(np.asarray(rows.p, np.float64), rows.y, rows.w, cluster, folds, 1)
+        (fold,) = deal_rows(np.asarray(rows.p, np.float64), rows.y, rows.w, units, folds, 1)
         with collected_warnings():  # what they say of parts, they said of all rows
             for number in range(folds):
                 out = fold == number
-                rest = None if cluster is None else cluster[~out]
-                overall, shifts = self._parts(rows.take(~out), code[~out], rest)
+                overall, shifts = self._parts(rows.take(~out), code[~out], units.at(~out))
                 plain = overall._formula()(rows.p[out])
                 shifted = _shifted(plain, shifts[code[out]])
                 before = _label_probability(plain, rows.y[out])
@@ -240,12 +240,12 @@ class SegmentCalibration(base.Calibrator):
         return gain
 
     def _parts(
-        self, rows: CalibrationSet, code: Ints, cluster: Ints | None
+        self, rows: CalibrationSet, code: Ints, units: Units
     ) -> tuple[base.Calibrator, Floats]:
         """The map of all rows, and the shifts of the segments."""
         overall: Any = clone(base.inner_calibrator(self.calibrator, PlattScaling))
         if isinstance(overall, AutoCalibration):
-            overall.fit(rows.p, rows.y, rows.w, cluster=cluster)
+            overall.fit(rows.p, rows.y, rows.w, cluster=units.cluster)
         else:
             overall.fit(rows.p, rows.y, rows.w)
         shifts = np.zeros(len(self.segments_))
@@ -257,7 +257,7 @@ class SegmentCalibration(base.Calibrator):
                 effective = np.ones(there.size)
             else:
                 effective = np.bincount(code, w) / np.bincount(code, w * w)
-            effective /= cluster_effect(rows.y - q, w, cluster)
+            effective /= cluster_effect(rows.y - q, w, units)
             shifts[there] = shrink(q, w, w * rows.y, code, effective, _LEVEL).shift
         return overall, shifts
 

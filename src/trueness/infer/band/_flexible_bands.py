@@ -8,7 +8,6 @@ import numpy as np
 from scipy.special import chdtri, expit, fdtri, ndtr, stdtr
 
 from trueness._input.arguments import checked_fraction, checked_word
-from trueness._numerics.clustered import effective_number
 from trueness._numerics.logistic import logits
 from trueness._numerics.roots import bracketed_root
 from trueness._numerics.students_t import t_quantile
@@ -159,7 +158,7 @@ def _law(fit: SplineCurve | LoessCurve, rows: ClusteredRows | None) -> _Law | No
         return None
     freedom = math.inf
     if rows is not None:
-        freedom = effective_number(rows.cluster, rows.weight) - 1
+        freedom = rows.units.effective(rows.weight) - 1
     elif not fit.cells.whole:
         squares, _ = fit.cells.square_sums
         freedom = max(1.0, float(fit.cells.weight.sum() ** 2 / squares.sum()) - 1)

@@ -46,8 +46,10 @@ def band_runs(evidence: Evidence) -> "BandRuns":
     Refused are several scores per row, clusters, and weights that do not count rows.
     """
     evidence.require_one("the monotone band of a matrix")
-    if evidence.dependent or evidence.weight_type == "importance":
-        argument = "cluster" if evidence.dependent else "weight_type='importance'"
+    argument = evidence.units.argument
+    if not argument and evidence.weight_type == "importance":
+        argument = "weight_type='importance'"
+    if argument:
         demand = "is not accepted by the monotone band: rows must be independent, of equal weight"
         raise InputError(argument, demand)
     if not evidence.cells.whole:

@@ -23,8 +23,8 @@ from trueness._input.arguments import (
 from trueness._input.columns import column
 from trueness._keywords import suggests_keywords
 from trueness._level import level_percent
-from trueness._numerics.clustered import mean_of_rows
 from trueness._numerics.students_t import t_limits
+from trueness._numerics.units import Units
 from trueness._progress import Progress, Report, reporter
 from trueness._tally.binned_scores import bin_numbers, default_rule
 from trueness._tally.events import Events
@@ -343,7 +343,9 @@ def compare_of(
     if method == "bootstrap":
         _check_resamples(resamples, len(names), level)
         values = [estimate.resampled for estimate in estimates.values()]
-        draws = bootstrap.paired_resamples(values, first.units, resamples, seed, workers, report)
+        draws = bootstrap.paired_resamples(
+            values, first.units.number, resamples, seed, workers, report
+        )
         drawn = dict(zip(estimates, draws.T, strict=True))
         for a, b in names:
             difference = estimates[a].value - estimates[b].value
@@ -351,7 +353,7 @@ def compare_of(
     else:
         weight = first.need_rows("").w
         for a, b in names:
-            pairs[a, b] = _by_influence(estimates[a], estimates[b], first.cluster, weight)
+            pairs[a, b] = _by_influence(estimates[a], estimates[b], first.units, weight)
     bins_used = dict.fromkeys(estimate.bins for estimate in estimates.values() if estimate.bins)
     comparison = Comparison(
         measure=entry.key if isinstance(measure, str) else measure_name(measure),
@@ -360,7 +362,7 @@ def compare_of(
         level=level,
         method=method,
         n=n,
-        clusters=first.clusters,
+        clusters=first.units.clusters,
         bins=", ".join(bins_used),
         multiplicity=multiplicity(f"{len(estimates)} models", len(pairs), level),
         assumptions=" ".join([_assumptions(first, method, resamples), *first.notes]),
@@ -533,7 +535,7 @@ def _squared_error(evidence: Evidence, rule: BinRule | None, *, root: bool) -> _
     cells = cells_of_rows(top) if top.w is None else cells_of_rows(top).as_floats()
     rule = rule or default_rule(cells, top.y.size)
     u = np.asarray(top.y, dtype=np.float64) - np.asarray(top.p, dtype=np.float64)
-    residuals = BinnedResiduals(u, bin_numbers(top, rule, cells), evidence.cluster, top.w)
+    residuals = BinnedResiduals(u, bin_numbers(top, rule, cells), evidence.units, top.w)
     residuals.check()
     if root:
         return _Estimate(
@@ -559,7 +561,6 @@ def _mean_loss(evidence: Evidence, measure: str) -> _Estimate:
     """
     losses = _losses(evidence, measure)
     w = evidence.matrix.w
-    cluster = evidence.cluster
     if not np.isfinite(losses).all():
         assert evidence.position is not None
         bad = ~np.isfinite(losses)
@@ -574,8 +575,8 @@ def _mean_loss(evidence: Evidence, measure: str) -> _Estimate:
             resampled=lambda count: math.nan,  # noqa: ARG005  # weighted rows are never resampled
             influence=losses,
         )
-    sums = losses if cluster is None else np.bincount(cluster, losses)
-    sizes = np.ones(losses.size) if cluster is None else np.bincount(cluster).astype(np.float64)
+    sums = evidence.units.sums(losses)
+    sizes = evidence.units.sizes
     # Not `@`: the threads of a linear algebra library cost far more than this sum.
     return _Estimate(
         value=float(losses.mean()),
@@ -615,42 +616,42 @@ def _own_measure(evidence: Evidence, measure: TallyMeasure) -> _Estimate:
     """A measure of a tally, which has no known influence; it must be finite."""
     view = "classwise" if evidence.view == "binary" else evidence.view
     tally = bootstrap.resampled_tally(evidence.matrix, view)
-    cluster = evidence.cluster
+    units = evidence.units
 
     def resampled(count: Ints) -> float:
         """The measure of a resample, from the number of copies of each row or cluster."""
-        return measure_value(measure, tally(count if cluster is None else count[cluster]))
+        return measure_value(measure, tally(units.spread(count)))
 
-    value = resampled(np.ones(evidence.units, dtype=np.int64))
+    value = resampled(np.ones(units.number, dtype=np.int64))
     if not np.isfinite(value):
         raise InputError("measure", "must be finite to be compared", f"it is {value}")
     return _Estimate(value, resampled)
 
 
 def _by_influence(
-    a: _Estimate, b: _Estimate, cluster: Ints | None, weight: Floats | None
+    a: _Estimate, b: _Estimate, units: Units, weight: Floats | None
 ) -> PairDifference:
     """The difference a − b of two models, judged by the difference of the influences of each row.
 
     An influence is what a row contributes to the measure, `weight` the weight of each row, and
-    `cluster` its cluster. The difference has limits and a p-value by Student's t, with rows − 1 or
-    clusters − 1 degrees of freedom. For the squared error, which is a mean over pairs of rows,
+    `units` what is independent. The difference has limits and a p-value by Student's t, with rows −
+    1 or clusters − 1 degrees of freedom. For the squared error, which is a mean over pairs of rows,
     influences give the variance V, of which the part V₂ from pairs counts twice. So max(V − V₂, V₂)
     is taken. An error of 0 gives the p-value 1 if the difference is 0, else 0.
     """
     difference = a.value - b.value
     d = cast(Floats, a.influence) - cast(Floats, b.influence)
-    _, error, units = mean_of_rows(d, weight, cluster)
+    _, error, n_units = units.mean(d, weight)
     if a.residuals is not None and b.residuals is not None:
         pairs = pair_variance(a.residuals, b.residuals)
         error = math.sqrt(max(error**2 - pairs, pairs))
 
     def interval(level: float) -> tuple[float, float]:
-        return t_limits(difference, error, units - 1, level)
+        return t_limits(difference, error, n_units - 1, level)
 
     pvalue = float(difference == 0)
     if error:
-        pvalue = 2 * float(stdtr(units - 1, -abs(difference) / error))
+        pvalue = 2 * float(stdtr(n_units - 1, -abs(difference) / error))
     return PairDifference(difference, error, pvalue, interval)
 
 
@@ -666,7 +667,7 @@ def _by_resamples(difference: float, drawn: Floats) -> PairDifference:
 
 def _assumptions(evidence: Evidence, method: str, resamples: int) -> str:
     """What the comparison takes for granted, in a sentence."""
-    units = evidence.unit
+    units = evidence.units.word
     design = "Rows are paired and independent"
     if evidence.dependent:
         design = "Rows are paired, clusters are independent"

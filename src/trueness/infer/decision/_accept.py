@@ -17,7 +17,8 @@ from trueness._input.zero_one import finite_numbers, one_column, zero_one
 from trueness._keywords import suggests_keywords
 from trueness._level import Level
 from trueness._numerics.proportions import clopper_pearson
-from trueness._tally.clusters import cluster_codes, cluster_column, distinct_clusters
+from trueness._numerics.units import ClusterUnits, Units
+from trueness._tally.clusters import distinct_clusters, read_units
 from trueness._tally.evidence import Evidence
 from trueness._tally.reading import read_rows
 from trueness._tally.rows_or_sums import are_sums, row_options
@@ -190,7 +191,7 @@ def accept_threshold(
         answers = _read_answers(correct, confidence, judge, unit, cluster, dict(rows))
         if judge is not None:
             return _with_judge(answers, goal, level, word)
-        evidence = read_rows(answers.right, answers.confidence, {}, cluster=answers.cluster)
+        evidence = read_rows(answers.right, answers.confidence, {}, cluster=answers.units.cluster)
         evidence.said.one_class = True
         return replace(threshold_of(evidence, goal, level, word), noun=answers.noun)
     try:
@@ -254,15 +255,15 @@ def _largest_clusters(evidence: Evidence) -> _Largest:
 
     Sums of clusters in buckets know the rows of the largest, which bound its events.
     """
-    if evidence.cluster is None:
+    if not evidence.dependent:
         return _Largest(1, 1)
     if not evidence.has_rows:
         buckets: Any = evidence.sums.buckets
         return _Largest(buckets.largest, buckets.largest)
     sample = evidence.sample
     weight = np.ones(sample.n) if sample.w is None else sample.w
-    rows = np.bincount(evidence.cluster, weight).max()
-    events = np.bincount(evidence.cluster, weight * sample.y).max()
+    rows = evidence.units.sums(weight).max()
+    events = evidence.units.sums(weight * sample.y).max()
     return _Largest(int(rows), max(1, int(events)))
 
 
@@ -382,7 +383,7 @@ class _Answers:
     confidence: Floats
     judge: Floats
     """1 where the judge takes the answer for right."""
-    cluster: Ints | None
+    units: Units
     noun: str
     """What one of them is called."""
 
@@ -394,13 +395,7 @@ class _Answers:
     @property
     def largest_cluster(self) -> int:
         """Answers with a human label in the largest cluster; 1 if they are independent."""
-        return self.largest_cluster_of(self.has_label)
-
-    def largest_cluster_of(self, some: Bools) -> int:
-        """Some of the answers, in the cluster with most of them; 1 if they are independent."""
-        if self.cluster is None:
-            return 1
-        return int(np.bincount(self.cluster[some]).max())
+        return self.units.at(self.has_label).largest
 
 
 def _read_answers(
@@ -438,10 +433,7 @@ def _read_answers(
     if judge is not None:
         remedy = "Scores need a cut first, such as `score >= 0.5`."
         verdict = zero_one(judge, "judge", n, pos_label=pos_label, remedy=remedy)
-    codes = None
-    if cluster is not None:
-        codes = cluster_codes(cluster_column(correct, cluster, n), np.arange(n))
-    rows_read = _Answers(right, score, verdict, codes, "row")
+    rows_read = _Answers(right, score, verdict, read_units(correct, cluster, n), "row")
     if unit is None:
         return rows_read
     return _together(rows_read, _units(unit, n))
@@ -473,17 +465,16 @@ def _together(rows: _Answers, unit: Ints) -> _Answers:
     right[incomplete] = np.nan
     if np.isnan(right).all():
         raise InputError("correct", "must have labels of all rows of at least one unit", "got none")
-    codes = None
-    if rows.cluster is not None:
-        codes = np.zeros(answers, np.int64)
-        codes[unit] = rows.cluster
-        torn = codes[unit] != rows.cluster
-        if torn.any():
-            refuse_bad(
-                "cluster", "must be the same in all rows of a unit", torn, "rows differ, the first"
-            )
-        codes = np.unique(codes, return_inverse=True)[1]
-    return _Answers(right, confidence, judge, codes, "answer")
+    if not rows.units.clustered:
+        return _Answers(right, confidence, judge, Units(answers), "answer")
+    codes = np.zeros(answers, np.int64)
+    codes[unit] = rows.units.code
+    torn = codes[unit] != rows.units.code
+    if torn.any():
+        refuse_bad(
+            "cluster", "must be the same in all rows of a unit", torn, "rows differ, the first"
+        )
+    return _Answers(right, confidence, judge, ClusterUnits(codes).renumbered(), "answer")
 
 
 def _with_judge(rows: _Answers, goal: float, level: float, criterion: str) -> AcceptThreshold:
@@ -590,7 +581,7 @@ def _of_all_rows(
     """
     n = rows.confidence.size
     accepted = 0 if math.isnan(threshold) else int((rows.confidence >= threshold).sum())
-    size = rows.largest_cluster_of(np.ones(n, dtype=bool))
+    size = rows.units.largest
     low, high = (float(end) for end in clopper_pearson(accepted / size, n / size, level))
     return AcceptThreshold(
         threshold=threshold,

@@ -20,6 +20,7 @@ from trueness._input.arguments import (
 from trueness._keywords import suggests_keywords
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.streams import stream
+from trueness._numerics.units import Units
 from trueness._tally.evidence import Evidence
 from trueness._tally.reading import read_rows
 from trueness._tally.rows_or_sums import row_options
@@ -48,7 +49,7 @@ class _Rows(NamedTuple):
     place: Ints
     """The place of the score of each row among the distinct scores."""
     fold: Ints
-    cluster: Ints | None
+    units: Units
 
     @classmethod
     def of(cls, evidence: Evidence, score: Floats, rng: np.random.Generator) -> "_Rows":
@@ -60,13 +61,13 @@ class _Rows(NamedTuple):
         clustered = evidence.in_clusters
         if clustered is not None:
             fold = rng.permutation(clustered.clusters)[clustered.cluster] % _FOLDS
-            return cls(clustered.y, np.searchsorted(score, clustered.p), fold, clustered.cluster)
+            return cls(clustered.y, np.searchsorted(score, clustered.p), fold, clustered.units)
         top = evidence.expanded.sample
         y = np.asarray(top.y, dtype=np.float64)
         place = np.searchsorted(score, np.asarray(top.p, dtype=np.float64))
         order = np.argsort(2 * place + (y > 0), kind="stable")
         fold = rng.permutation(y.size) % _FOLDS
-        return cls(y[order], place[order], fold, None)
+        return cls(y[order], place[order], fold, evidence.expanded.units)
 
     def by_score_and_fold(self, n_scores: int) -> tuple[Floats, Floats]:
         """The number of rows, and of events, of each score in each fold."""
@@ -118,7 +119,6 @@ class _Costs(NamedTuple):
         rows or none are acted on, the cost is a rate times a cost, and its limits are exact.
         """
         rate = self.event_rate
-        cluster = self.rows.cluster
         n = float(self.n.sum())
         acted = float(self.n[act].sum())
         if acted == n:
@@ -130,15 +130,15 @@ class _Costs(NamedTuple):
             high = self.fn * rate.high
             return Limits(low, high, rate.method, self.fn * rate.standard_error)
         surprise = (acted * self.fp + (n - acted) * self.fn) / n
-        if cluster is None:
+        if not self.rows.units.clustered:
             correct = n - false_positives - false_negatives
             counts = np.array([false_positives, false_negatives, correct])
             costs = np.array([self.fp, self.fn, 0.0])
             return mean_value_limits(costs, counts, surprise, self.level)
-        y, place, fold, _ = self.rows
+        y, place, fold, units = self.rows
         row_act = act[place] if act.ndim == 1 else act[place, fold]
         losses = np.where(row_act, self.fp * (1 - y), self.fn * y)
-        return mean_row_limits(losses, surprise, self.level, None, cluster)
+        return mean_row_limits(losses, surprise, self.level, units)
 
     def from_each_score(self, n: Floats, events: Floats) -> Floats:
         """The cost of acting from each score on, then that of never acting, less that of always.
@@ -226,14 +226,14 @@ def mended_costs(
         return Mended(missing, replace(missing, measure="cost of miscalibration"))
     losses = _losses(before, fp, fn)
     mended = _losses(after, fp, fn)
-    cluster = before.expanded.cluster
+    units = before.expanded.units
     largest = max(fp, fn)
-    limits = mean_row_limits(mended, largest, level, None, cluster)
+    limits = mean_row_limits(mended, largest, level, units)
     value = float(mended.mean())
     name = "cost after recalibration"
     cost = _mean_cost(name, value, limits, largest=largest, level=level, n=mended.size)
     difference = losses - mended
-    paired = paired_limits(difference, level, cluster)
+    paired = paired_limits(difference, level, units)
     saved = Estimate(
         measure="cost of miscalibration",
         value=float(difference.mean()),
@@ -521,9 +521,7 @@ def _residuals_of_rows(evidence: Evidence) -> _Residuals:
     w = w / w.sum()
     r = y - p
     # (Σ of m residuals)² is at most m times the sum of their squares.
-    cluster_size: Floats = np.ones(y.size)
-    if rows.cluster is not None:
-        cluster_size = np.bincount(rows.cluster)[rows.cluster].astype(np.float64)
+    cluster_size = rows.units.spread(rows.units.sizes)
     # Few events are counted as if all clusters were as large as the largest, and alike inside.
     largest = float(cluster_size.max())
     code = np.unique(p, return_inverse=True)[1]

@@ -10,9 +10,9 @@ import numpy as np
 from trueness._input.arguments import checked_fraction
 from trueness._keywords import suggests_keywords
 from trueness._level import checked_level
-from trueness._numerics.clustered import covariance_of_sums
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.students_t import t_quantile
+from trueness._numerics.units import covariance_of_sums
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells
 from trueness._tally.evidence import Evidence
@@ -297,12 +297,12 @@ def _curve(evidence: Evidence, t: Floats, level: float, prevalence: float | None
     treat_all = terms.value(all_rows)
     missed = all_rows[:, np.newaxis] - accepted
     gain = value - treat_all
-    if evidence.cluster is None:
+    if not evidence.dependent:
         units = int(all_rows.sum())
         covariance = _covariance(accepted, terms)
         gain_covariance = _covariance(missed, terms)
     else:
-        units = evidence.units
+        units = evidence.units.number
         covariance = _clustered(evidence, t, terms, below=False)
         gain_covariance = _clustered(evidence, t, terms, below=True)
     error = np.sqrt(np.clip(np.diag(covariance), 0, None))
@@ -456,6 +456,6 @@ def _difference(
     for threshold in t:
         change = (p >= threshold).astype(np.int8) - (q >= threshold)
         worth = change * (a * y - b * (1 - y) * threshold / (1 - threshold))
-        limits = paired_limits(worth, level, rows.cluster)
+        limits = paired_limits(worth, level, rows.units)
         differences.append((worth.mean(), limits.low, limits.high))
     return np.array(differences).T

@@ -15,15 +15,15 @@ from scipy.special import ndtr, ndtri, stdtr
 
 from trueness._input.columns import column
 from trueness._level import Level
-from trueness._numerics.clustered import Mean, mean_of_rows
 from trueness._numerics.students_t import t_quantile
+from trueness._numerics.units import Mean, Units
 from trueness._tally.evidence import Evidence
 from trueness.errors import InputError, quietly
 from trueness.infer.decision._policy import Policy
 from trueness.infer.test._equivalence import TOO_GOOD, margin, omnibus_of, too_good_of
 from trueness.results._gate import Finding, Gate, Quantity
 from trueness.results._verdict import FEWEST_CLUSTERS
-from trueness.typing import ArrayLike, Bools, Columns, Floats, Ints
+from trueness.typing import ArrayLike, Bools, Columns, Floats
 
 FEW_ROWS = 20
 """A slice of fewer rows is not tried, and a segment of fewer rows is not judged."""
@@ -86,7 +86,7 @@ class GapRows(NamedTuple):
     y: Floats
     p: Floats
     w: Floats
-    cluster: Ints | None
+    units: Units
     by_residuals: bool
     """Whether the variance is that of residuals of rows or clusters, not of labels drawn from
     scores."""
@@ -102,14 +102,12 @@ class GapRows(NamedTuple):
         by_residuals = (
             evidence.dependent or evidence.weight_type == "importance" or not evidence.whole
         )
-        return cls(y, p, w, evidence.cluster, by_residuals)
+        return cls(y, p, w, evidence.units, by_residuals)
 
     def at(self, rows: Bools) -> "GapRows":
         """Some of the rows."""
-        cluster = None if self.cluster is None else self.cluster[rows]
-        if cluster is not None:
-            cluster = np.unique(cluster, return_inverse=True)[1]
-        return GapRows(self.y[rows], self.p[rows], self.w[rows], cluster, self.by_residuals)
+        units = self.units.at(rows).renumbered()
+        return GapRows(self.y[rows], self.p[rows], self.w[rows], units, self.by_residuals)
 
     @property
     def unequal_weight(self) -> Floats | None:
@@ -127,7 +125,7 @@ def gap_tests(rows: GapRows, bound: float, alpha: float) -> Tests:
     each with the error rate `alpha`.
     """
     if rows.by_residuals:
-        mean = mean_of_rows(rows.y - rows.p, rows.unequal_weight, rows.cluster)
+        mean = rows.units.mean(rows.y - rows.p, rows.unequal_weight)
         return _t_tests(mean, rows.y.size, bound, alpha)
     total = float(rows.w.sum())
     unexpected = float(rows.w @ (rows.y - rows.p))
@@ -219,7 +217,7 @@ def baseline_tests(rows: GapRows, baseline: GapRows, bound: float, alpha: float)
     cluster shows nothing.
     """
     difference = (rows.p - rows.y) ** 2 - (baseline.p - baseline.y) ** 2
-    mean = mean_of_rows(difference, rows.unequal_weight, rows.cluster)
+    mean = rows.units.mean(difference, rows.unequal_weight)
     n = rows.y.size
     if mean.units < 2:
         return _no_tests(n, mean.value)
@@ -632,9 +630,7 @@ def _worst_slices(slices: list[Hypothesis], policy: Policy, alpha: float) -> lis
 
 def few_clusters(evidence: Evidence) -> int:
     """The number of clusters, if no test by their signs reaches 0.05; otherwise 0."""
-    if evidence.dependent and evidence.units < FEWEST_CLUSTERS:
-        return evidence.units
-    return 0
+    return evidence.units.few(FEWEST_CLUSTERS)
 
 
 def rows_needed(finding: Finding) -> int | None:

@@ -12,8 +12,8 @@ from trueness._input.arguments import checked_fraction
 from trueness._input.sample import refuse_shuffled_index
 from trueness._input.zero_one import finite_numbers, zero_one
 from trueness._keywords import suggests_keywords
-from trueness._numerics.clustered import cluster_sums
-from trueness._tally.clusters import cluster_codes, cluster_column
+from trueness._numerics.units import Units
+from trueness._tally.clusters import read_units
 from trueness._tally.evidence import Evidence
 from trueness._tally.reading import read_rows
 from trueness._tally.rows_or_sums import row_options
@@ -31,7 +31,7 @@ from trueness.infer.limits._row_means import (
     with_unseen_rows,
 )
 from trueness.results import Estimate, RiskCoverage
-from trueness.typing import ArrayLike, Floats, Ints, Kind, Missing, WeightType
+from trueness.typing import ArrayLike, Floats, Kind, Missing, WeightType
 
 _SURPRISE = 3.0
 """The weight of a row among the most confident eighth. Half a wrong row is added for the upper
@@ -194,7 +194,7 @@ def _of_models(models: Mapping[str, Evidence], level: float, is_confidence: bool
         change = effects[a] - effects[b]
         value = curves[a].value - curves[b].value
         moved = change - change.mean() + value
-        limits = paired_limits(moved, level, models[a].expanded.cluster, surprise=0.5)
+        limits = paired_limits(moved, level, models[a].expanded.units, surprise=0.5)
         differences[a, b] = np.array([value, limits.low, limits.high])
     results = {
         name: _risk_of_curve(curve, models[name], level, is_confidence)
@@ -232,7 +232,7 @@ def _risk_of_curve(
     value = curve.value
     # The weight of a most confident row in the area of right answers, if it is right.
     right = 1 + (_SURPRISE - 1) * value
-    if evidence.cluster is None:
+    if not evidence.dependent:
         values = value + np.concatenate([curve.if_wrong, curve.if_right])
         counts = np.concatenate([curve.errors, curve.size - curve.errors])
         limits = mean_value_limits(values, counts, 1.0, level)
@@ -240,14 +240,13 @@ def _risk_of_curve(
         mirrored = mean_value_limits(1 - values, counts, right, level)
         unit = 1.0
     else:
+        units = evidence.expanded.units
         values = value + curve.of_rows(evidence, is_confidence)
-        cluster = evidence.expanded.cluster
         counts = np.ones(values.size)
-        limits = mean_row_limits(values, 1.0, level, None, cluster)
-        wide = mean_row_limits(values, _SURPRISE, level, None, cluster)
-        mirrored = mean_row_limits(1 - values, right, level, None, cluster)
-        assert cluster is not None  # the rows are in clusters
-        unit = weight_together(values, cluster)
+        limits = mean_row_limits(values, 1.0, level, units)
+        wide = mean_row_limits(values, _SURPRISE, level, units)
+        mirrored = mean_row_limits(1 - values, right, level, units)
+        unit = weight_together(values, units)
     table = LossTable(values, counts, value + curve.if_wrong, curve.size)
     wide = with_unseen_rows(wide, table, unit, level)
     area = Estimate(
@@ -411,13 +410,12 @@ def _with_judge(
     labelled = ~np.isnan(human)
     if not labelled.any():
         raise InputError("y_true", "must have a label in at least one row", "got none")
-    codes = None
-    if cluster is not None:
-        names = cluster_column(y_true, cluster, human.size)
-        codes = cluster_codes(names, np.arange(human.size))[labelled]
+    units = read_units(y_true, cluster, human.size).at(labelled)
     y = human[labelled]
-    of_humans = read_rows(y, p[labelled], {}, kind="confidence", cluster=codes)
-    of_judge = read_rows(labels[labelled], p[labelled], {}, kind="confidence", cluster=codes)
+    of_humans = read_rows(y, p[labelled], {}, kind="confidence", cluster=units.cluster)
+    of_judge = read_rows(
+        labels[labelled], p[labelled], {}, kind="confidence", cluster=units.cluster
+    )
     of_all = read_rows(labels, p, {}, kind="confidence")
     human_curve = _Curve.of(of_humans, is_confidence)
     alone = _risk_of_curve(human_curve, of_humans, level, is_confidence)
@@ -429,7 +427,7 @@ def _with_judge(
     errors = float(np.nansum(rows.wrong))
     rarer = min(errors, effect.size - errors)
     trust = rarer / (rarer + HALF_TRUST)
-    change = _Moved.of(effect, curve.of_rows(of_judge, is_confidence), codes, human.size, trust)
+    change = _Moved.of(effect, curve.of_rows(of_judge, is_confidence), units, human.size, trust)
     area = alone.aurc
     value = min(max(area.value + change.slope * moved, 0.0), 1.0)
     powered = replace(
@@ -456,9 +454,7 @@ class _Moved(NamedTuple):
     """What the length of the limits is multiplied by, at most 1."""
 
     @classmethod
-    def of(
-        cls, human: Floats, judge: Floats, cluster: Ints | None, n_all: int, trust: float
-    ) -> "_Moved":
+    def of(cls, human: Floats, judge: Floats, units: Units, n_all: int, trust: float) -> "_Moved":
         """The slope by which the judge's area is added, and the factor of the length of the limits.
 
         `human` and `judge` are what each row with a human label adds to the area by human and by
@@ -467,8 +463,8 @@ class _Moved(NamedTuple):
         `judge`, times `trust`, from the sums of clusters if there are any. If either is the same
         for all rows, the slope is 0 and the factor 1.
         """
-        human_sums = cluster_sums(human - human.mean(), cluster)
-        judge_sums = cluster_sums(judge - judge.mean(), cluster)
+        human_sums = units.sums(human - human.mean())
+        judge_sums = units.sums(judge - judge.mean())
         judge_variance = float((judge_sums * judge_sums).sum())
         variance = float((human_sums * human_sums).sum())
         if judge_variance <= 0 or variance <= 0:

@@ -19,10 +19,10 @@ from trueness._input.sample import refuse_shuffled_index
 from trueness._input.segment_columns import read_by
 from trueness._input.zero_one import finite_numbers, zero_one
 from trueness._level import Level
-from trueness._numerics.clustered import effective_number, variance_of_sum
 from trueness._numerics.paired_proportions import noninferiority, score_limits, score_statistic
 from trueness._numerics.proportions import clopper_pearson
-from trueness._tally.clusters import cluster_codes, cluster_column, warn_few_clusters
+from trueness._numerics.units import Units
+from trueness._tally.clusters import read_units, warn_few_clusters
 from trueness.errors import DroppedRowsWarning, InputError, dropped_rows, warn
 from trueness.infer.decision._accept import candidate_ends
 from trueness.infer.limits._limits import Limits
@@ -166,7 +166,7 @@ class _PairedRows:
     confidence: Floats
     cheap: Floats
     strong: Floats
-    cluster: Ints | None
+    units: Units
     position: Ints
     """The user's row numbers."""
     note: str = ""
@@ -177,14 +177,11 @@ class _PairedRows:
 
     def at(self, place: Ints) -> "_PairedRows":
         """Some of the rows, in the same order."""
-        codes = self.cluster
-        if codes is not None:
-            codes = np.unique(codes[place], return_inverse=True)[1]
         return _PairedRows(
             confidence=self.confidence[place],
             cheap=self.cheap[place],
             strong=self.strong[place],
-            cluster=codes,
+            units=self.units.at(place).renumbered(),
             position=self.position[place],
             note=self.note,
         )
@@ -264,15 +261,13 @@ def _read(
         warn(note, DroppedRowsWarning)
         note += " They must be missing at random."
     order = kept[np.argsort(-score[kept], kind="stable")]
-    codes = None
-    if cluster is not None:
-        codes = cluster_codes(cluster_column(cheap_correct, cluster, n), order)
-        warn_few_clusters(codes, None)
+    units = read_units(cheap_correct, cluster, n, order)
+    warn_few_clusters(units, None)
     return _PairedRows(
         confidence=score[order],
         cheap=cheap[order],
         strong=strong[order],
-        cluster=codes,
+        units=units,
         position=order,
         note=note,
     )
@@ -363,11 +358,11 @@ def _tested(rows: _PairedRows, terms: _Terms) -> _Tested:
     helped = np.cumsum(is_helped)[ends]
     pvalue = noninferiority(harmed, helped, rows.n, terms.loss)
     low, high = score_limits(helped, harmed, rows.n, terms.level)
-    if rows.cluster is not None:
+    if rows.units.clustered:
         order = np.arange(rows.n)
         for i, end in enumerate(ends):
             lost = np.where(order <= end, is_harmed - is_helped, 0.0)
-            loss = clustered_difference(lost, rows.cluster, terms.loss, terms.level)
+            loss = clustered_difference(lost, rows.units, terms.loss, terms.level)
             pvalue[i] = np.maximum(pvalue[i], loss.pvalue)
             low[i] = np.minimum(low[i], -loss.high)
             high[i] = np.maximum(high[i], -loss.low)
@@ -412,14 +407,14 @@ def _share_limits(routed: float, rows: _PairedRows, level: float) -> Limits:
     share = routed / rows.n
     units = float(rows.n)
     method = "Clopper-Pearson"
-    if rows.cluster is not None:
+    if rows.units.clustered:
         inside = np.where(np.arange(rows.n) < routed, 1.0, 0.0) - share
-        variance = variance_of_sum(inside, rows.cluster) / rows.n**2
+        variance = rows.units.variance_of_sum(inside) / rows.n**2
         alone = share * (1 - share) / rows.n
         if variance > alone:
             units = rows.n * alone / variance
         elif alone == 0:
-            units = effective_number(rows.cluster)
+            units = rows.units.effective()
         method = "effective Clopper-Pearson"
     low, high = clopper_pearson(share * units, units, level)
     return Limits(float(low), float(high), method)
@@ -434,7 +429,7 @@ def _mix(tested: _Tested, rows: _PairedRows, terms: _Terms, last: int) -> _Mix:
     """
     routed = float(tested.routed[last])
     share = routed / rows.n
-    method = "paired score" if rows.cluster is None else "paired score and t of clusters"
+    method = "paired score and t of clusters" if rows.units.clustered else "paired score"
     shares = _share_limits(routed, rows, terms.level)
     saved = Limits(terms.saved(shares.low), terms.saved(shares.high), shares.method)
     difference = Limits(float(tested.low[last]), float(tested.high[last]), method)
@@ -461,7 +456,7 @@ def _rows_needed(tested: _Tested, rows: _PairedRows, terms: _Terms) -> int | Non
     """
     alpha = 1 - terms.level
     fewest = math.ceil(math.log(alpha) / math.log1p(-terms.loss))
-    cluster_size = 1.0 if rows.cluster is None else rows.n / effective_number(rows.cluster)
+    cluster_size = rows.n / rows.units.effective()
     share = float(tested.routed[0]) / rows.n
     observed = np.array([tested.harmed[0], tested.helped[0]]) / rows.n
     overall = np.array([tested.harmed[-1], tested.helped[-1]]) / rows.n * share

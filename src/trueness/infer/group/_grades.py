@@ -368,7 +368,7 @@ def _by_score(
     if rule is not None:
         _check_number(rule.n_requested)
     evidence = event_rows(y_true, y_prob, rows)
-    if isinstance(y_true, Binned):
+    if evidence.is_binned:
         if rule is None:
             demand = "must say which bins are grades"
             remedy = "Pass its edges, or name the cut-offs."

@@ -14,6 +14,7 @@ from scipy.special import expit
 
 from trueness._input.segment_columns import MISSING, SegmentColumn, with_crossings
 from trueness._numerics.logistic import recalibration_line, recalibration_shift
+from trueness._numerics.units import ClusterUnits, Units, units_of
 from trueness._tally.clusters import mix_bits, rank_by_sum, sums_by_code, warn_few_clusters
 from trueness._tally.evidence import Evidence
 from trueness._tally.reading import read_rows
@@ -95,10 +96,16 @@ class SegmentRows:
         residual = self.residual * self.inside
         return np.array([residual.sum(), residual @ self.log_odds])
 
-    def common_residuals_by_cluster(self, clusters: int) -> Floats:
-        """The sums of :attr:`common_residuals` over each cluster, of shape (2, clusters)."""
+    @property
+    def common_residuals_by_unit(self) -> Floats:
+        """The sums of :attr:`common_residuals` over each unit, of shape (2, units)."""
         terms = np.stack([self.inside, self.log_odds]) * self.residual
-        return np.stack([np.bincount(self.cluster_by_content, term, clusters) for term in terms])
+        return self.units_by_content.sums(terms)
+
+    @property
+    def units(self) -> Units:
+        """What is independent: entries, or clusters of them."""
+        return units_of(self.cluster, self.size)
 
     @cached_property
     def centred(self) -> CentredLogOdds:
@@ -136,9 +143,6 @@ class SegmentRows:
 
     def at(self, place: Ints) -> "SegmentRows":
         """The entries at these places; segments keep their codes, clusters are numbered anew."""
-        cluster = None
-        if self.cluster is not None:
-            cluster = np.unique(self.cluster[place], return_inverse=True)[1].reshape(-1)
         return SegmentRows(
             score=self.score[place],
             count=self.count[place],
@@ -147,7 +151,7 @@ class SegmentRows:
             weight=self.weight[place],
             events=self.events[place],
             columns=tuple(column._replace(code=column.code[place]) for column in self.columns),
-            cluster=cluster,
+            cluster=self.units.at(place).renumbered().cluster,
         )
 
     def without_overall_error(self) -> "SegmentRows | None":
@@ -236,13 +240,15 @@ class SegmentRows:
         return [rank_by_sum(column.code, content)[column.code] for column in self.columns]
 
     @cached_property
-    def cluster_by_content(self) -> Ints:
-        """The cluster of each entry, numbered by the scores, labels and segments of its rows.
+    def units_by_content(self) -> Units:
+        """The units; clusters are numbered by the scores, labels and segments of their rows.
 
         The numbers depend neither on the names of clusters nor on the order of rows.
         """
-        assert self.cluster is not None
-        return rank_by_sum(self.cluster, self._content(*self._codes_by_content))[self.cluster]
+        if not self.units.clustered:
+            return self.units
+        content = self._content(*self._codes_by_content)
+        return ClusterUnits(self.units.spread(rank_by_sum(self.units.code, content)))
 
     def with_columns_by_content(self) -> "tuple[SegmentRows, list[int]]":
         """These rows with columns and their values in an order that ignores names.
@@ -336,8 +342,8 @@ def of_rows(evidence: Evidence, columns: tuple[SegmentColumn, ...], what: str) -
     """
     evidence.require_one(f"the {what} of a matrix")
     w = evidence.sample.w
-    if evidence.cluster is not None and not evidence.said.few_clusters:
-        warn_few_clusters(evidence.cluster, w)
+    if not evidence.said.few_clusters:
+        warn_few_clusters(evidence.units, w)
     if w is not None and not w.all():
         weighted = np.flatnonzero(w)
         evidence = evidence.at(weighted)

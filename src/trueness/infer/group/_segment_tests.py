@@ -125,7 +125,7 @@ def joint_tests(rows: SegmentRows, draws: int, seed: int) -> SegmentTests:
     _, slope_pvalue = labels.split(observed, untested=np.nan)
     tests_per_segment = 2 if labels.sloped.size else 1
     gap = bounded_by_tails(gap, np.minimum(1.0, tests_per_segment * pvalue), draws)
-    if rows.cluster is not None:
+    if rows.units.clustered:
         by_signs = sign_tests(rows, labels.by_cluster(rows), draws, seed)
         gap_by_signs, slope_by_signs = labels.split(by_signs.adjusted, untested=1.0)
         gap = np.maximum(gap, gap_by_signs)
@@ -176,7 +176,7 @@ def _overall_tests(rows: SegmentRows, draws: int, seed: int) -> Floats:
         return np.full(rows.members.shape[0], np.nan)
     labels, _ = _statistics(fitted, draws, fitted=True)
     adjusted = step_down(labels.observed(fitted), labels.batches(draws, seed), draws).adjusted
-    if rows.cluster is not None:
+    if rows.units.clustered:
         assert labels.common is not None
         clusters = labels.by_cluster(fitted)
         by_signs = sign_tests(fitted, clusters, draws, seed, labels.common.share)
@@ -392,7 +392,7 @@ class _LabelStatistics:
 
         The block is a sparse matrix of shape (statistics, clusters).
         """
-        place = (np.arange(rows.size), rows.cluster_by_content)
+        place = (np.arange(rows.size), rows.units_by_content.code)
         cluster = sparse.csr_array((rows.residual, place))
         slopes = rows.centred.log_odds[self.sloped] @ cluster
         return [sparse.vstack([rows.members @ cluster, slopes]).tocsr()]
@@ -528,12 +528,12 @@ def sign_tests(
     that of :func:`common_part` if a shift and a slope of all rows were fitted: what they explain is
     subtracted. At most `at_once` of the `draws` sets of signs are in memory together.
     """
-    units = rows.residual if rows.cluster is None else np.ones(blocks[0].shape[1])
+    units = np.ones(blocks[0].shape[1]) if rows.units.clustered else rows.residual
     squares = np.concatenate([block.power(2) @ units**2 for block in blocks])
     rest = squares
     common = np.zeros((2, units.size))
     if share is not None:
-        common = rows.common_residuals_by_cluster(units.size)
+        common = rows.common_residuals_by_unit
         mixed = np.concatenate([block @ common.T for block in blocks])
         rest = _variance_of_rest(squares, share, mixed, common @ common.T)
     # A sum of which the fit leaves nothing is never evidence.

@@ -160,7 +160,7 @@ def describe_segments(
     finding = np.where(flagged, np.where(tests.by_slope, by_slope, by_gap), "")
     names = [(column.name, value) for column in rows.columns for value in column.values]
     notes = [*(column.note for column in rows.columns), _small(sums.n)]
-    if rows.cluster is not None:
+    if rows.units.clustered:
         notes.append(_few_clusters(names, sums.clusters))
     on_average = flagged & (finding == by_gap)
     within = on_average & (low <= score) & (score <= high)
@@ -211,10 +211,10 @@ def _assumptions(rows: SegmentRows, draws: int, pooled: bool) -> str:
         f"Gap and slope of all segments ({rows.members.shape[0]:,}), jointly: step-down max-T, "
         f"{draws:,} sets of labels drawn from the scores{ties}"
     )
-    if rows.cluster is None:
+    if not rows.units.clustered:
         return f"{text}; rows are independent. The level is exact at any number of rows."
     return (
-        f"{text}, and {draws:,} sets of random signs of the {int(rows.cluster.max()) + 1:,} "
+        f"{text}, and {draws:,} sets of random signs of the {rows.units.number:,} "
         "clusters; the larger p-value counts. Clusters are independent, rows of one cluster need "
         "not be; the level needs many clusters."
     )

@@ -52,15 +52,15 @@ class SliceSums(NamedTuple):
     squares: Floats
     """Σw² over labels."""
     cluster_variance: Floats
-    """Of Σwy, from the clusters: the sum over clusters of (Σw(y − p))². Without clusters it is the
-    very array `variance`, by which :attr:`clustered` knows."""
+    """Of Σwy, from the clusters: the sum over clusters of (Σw(y − p))². Without clusters, that of
+    independent rows."""
     clusters: Floats
-    """The number of clusters of equal size that the clusters are worth; without clusters, rows."""
+    """The number of clusters of equal size that the clusters are worth; without, infinite."""
 
     @property
     def clustered(self) -> bool:
         """Whether rows are in clusters."""
-        return self.cluster_variance is not self.variance
+        return bool(np.isfinite(self.clusters).all())
 
     @property
     def effective(self) -> Floats:
@@ -71,8 +71,6 @@ class SliceSums(NamedTuple):
         labels or scores leave nothing to vary, a label is a cluster.
         """
         by_weights = self.weight / self.squares
-        if not self.clustered:
-            return by_weights
         inflation = self.cluster_variance / np.where(self.variance > 0, self.variance, np.inf)
         one_class = (self.events == 0) | (self.events == self.weight)
         by_number = np.minimum(by_weights, self.clusters / self.weight)
@@ -112,7 +110,7 @@ class SliceSums(NamedTuple):
     @property
     def has_enough_clusters(self) -> Bools:
         """Whether each slice is worth enough clusters for random signs; always without clusters."""
-        return self.clusters >= (FEW_CLUSTERS if self.clustered else 0)
+        return self.clusters >= FEW_CLUSTERS
 
     @property
     def z(self) -> Floats:
@@ -126,13 +124,7 @@ class SliceSums(NamedTuple):
 
     def at(self, place: Ints | Bools) -> "SliceSums":
         """The slices at these places, or where this is True."""
-        return SliceSums._make(values[place] for values in self)._clustered_as(self)
-
-    def _clustered_as(self, origin: "SliceSums") -> "SliceSums":
-        """The same sums, marked as without clusters if those of `origin` are."""
-        if origin.clustered:
-            return self
-        return self._replace(cluster_variance=self.variance)
+        return SliceSums._make(values[place] for values in self)
 
     def conditions(self, i: int) -> list[Condition]:
         """The conditions that the rows of the i-th slice fulfil."""
@@ -153,8 +145,7 @@ def _joined(parts: Sequence[SliceSums]) -> SliceSums:
         return np.pad(conditions, ((0, 0), (0, missing)), constant_values=-1)
 
     parts = [part._replace(column=padded(part.column), code=padded(part.code)) for part in parts]
-    all_slices = SliceSums._make(map(np.concatenate, zip(*parts, strict=True)))
-    return all_slices._clustered_as(parts[0])
+    return SliceSums._make(map(np.concatenate, zip(*parts, strict=True)))
 
 
 class SliceRows(NamedTuple):
@@ -285,8 +276,8 @@ def _with_sums(
     weight, events, expected, score_variance, square_error = sums[:5]
     variance, squares = sums[5:] or (score_variance, weight)
     cluster_variance = variance
-    clusters = conditions.n.astype(np.float64)
-    if rows.cluster is not None:
+    clusters = np.full(weight.shape, np.inf)
+    if rows.units.clustered:
         residual = by_cluster(rows.residual)
         size = by_cluster(rows.weight)
         if centred:
@@ -426,9 +417,8 @@ def _sums_of_crossing(
 
     def by_cluster(term: Floats) -> sparse.csr_array:
         """The sums of a term in a sparse matrix of shape (slices, clusters)."""
-        assert rows.cluster is not None
         inside = np.flatnonzero(crossing.place >= 0)
-        place = (crossing.place[inside], rows.cluster[inside])
+        place = (crossing.place[inside], rows.units.code[inside])
         return sparse.csr_array((term[inside], place))
 
     conditions = _Conditions(np.array(columns), crossing.values, crossing.n[kept])
@@ -486,8 +476,7 @@ def _sums_of_members(
 
     def by_cluster(term: Floats) -> sparse.csr_array:
         """The sums of a term in a sparse matrix of shape (slices, clusters)."""
-        assert rows.cluster is not None
-        return sparse.vstack(members.by_cluster(term, rows.cluster)).tocsr()
+        return sparse.vstack(members.by_cluster(term, rows.units.code)).tocsr()
 
     conditions = _Conditions(column, code, n.astype(np.int64))
     return _with_sums(rows, conditions, sums, by_cluster, centred=centred)

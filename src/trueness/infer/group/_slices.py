@@ -155,7 +155,7 @@ class SlicePlan(NamedTuple):
         """Raise unless there are slices; `where` is the part of the rows that was searched."""
         if has_slices:
             return
-        units = "" if rows.cluster is None else f" and {FEW_CLUSTERS} clusters of equal size"
+        units = f" and {FEW_CLUSTERS} clusters of equal size" if rows.units.clustered else ""
         size = f"at least {self.least:,} rows{units}{where}"
         demand = f"must have values shared by {size}, but not by all"
         raise InputError("columns", demand, "none has")
@@ -199,9 +199,9 @@ def _searched(rows: SegmentRows, plan: SlicePlan) -> Slices:
     numbers of the result are of the second half. Upper limits for all slices are nan, because not
     all were tested. Refused are rows without a slice of enough rows in each half.
     """
-    unit = np.arange(rows.size) if rows.cluster is None else rows.cluster_by_content
-    number = stream(plan.seed, "folds").permutation(int(unit.max()) + 1)
-    is_first = number[unit] % 2 == 0
+    units = rows.units_by_content
+    number = stream(plan.seed, "folds").permutation(units.number)
+    is_first = units.spread(number) % 2 == 0
     first = rows.at(np.flatnonzero(is_first))
     second = rows.at(np.flatnonzero(~is_first))
     wanted = search(first, plan.depth, plan.least)
@@ -286,17 +286,17 @@ def _drawn_tests(
     adjusted = _by_labels(rows, members, draws, plan.seed)
     slice_level = plan.level ** (1 / sums.n.size)
     # Signs need a residual for each label: the residual of several would have one sign.
-    if rows.cluster is not None or (rows.count == 1).all():
+    if rows.units.clustered or (rows.count == 1).all():
         signs = _by_signs(rows, members, draws, plan.seed)
         slice_level = min(slice_level, _level_of_each(signs.largest, plan.level))
-        if rows.cluster is not None:
+        if rows.units.clustered:
             adjusted = np.maximum(adjusted, signs.adjusted)
     return _Tests(
         adjusted=bounded_by_tails(adjusted, _tails(sums), draws),
         overall=_overall_tests(rows, members, draws, plan.seed),
         slice_level=slice_level,
         draws=draws,
-        method=_BY_LABELS if rows.cluster is None else _BY_SIGNS,
+        method=_BY_SIGNS if rows.units.clustered else _BY_LABELS,
     )
 
 
@@ -323,7 +323,7 @@ def _overall_tests(rows: SegmentRows, members: Members, draws: int, seed: int) -
         return np.full(members.slices, np.nan)
     common = common_part(fitted, members, members @ fitted.variance)
     adjusted = _by_labels(fitted, members, draws, seed, common)
-    if rows.cluster is None:
+    if not rows.units.clustered:
         return adjusted
     signs = _by_signs(fitted, members, draws, seed, common.share)
     return np.maximum(adjusted, signs.adjusted)
@@ -336,8 +336,8 @@ def _by_signs(
 
     `share` is that of a :class:`CommonPart` if shift and slope of all rows were fitted.
     """
-    if rows.cluster is not None:
-        blocks = members.by_cluster(rows.residual, rows.cluster_by_content)
+    if rows.units.clustered:
+        blocks = members.by_cluster(rows.residual, rows.units_by_content.code)
     else:
         blocks = list(members.matrices())
     return sign_tests(rows, blocks, draws, seed, share, _MOST_AT_ONCE)
@@ -409,7 +409,7 @@ def _described(rows: SegmentRows, sums: SliceSums, tests: _Tests, plan: SlicePla
     direction = np.where(gap < 0, "over-predicted", "under-predicted")
     excludes_zero = ((low > 0) | (high < 0))[order]
     notes = []
-    if rows.cluster is not None:
+    if rows.units.clustered:
         notes.append(_FEW)
     if not np.array_equal(top.n, top.weight):
         notes.append(_BY_WEIGHT)

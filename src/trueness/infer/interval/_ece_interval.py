@@ -102,17 +102,14 @@ def _interval(evidence: Evidence, question: "_Question", squared: bool, seed: in
     Rows in clusters and importance weights are taken by 'score' alone, for one score per row, and
     not as sums. With `squared` it is that of the squared error.
     """
-    if evidence.dependent:
-        argument = "cluster"
-    elif evidence.importance:
+    argument = evidence.units.argument
+    if not argument and evidence.importance:
         argument = "weight_type='importance'"
-    else:
-        argument = ""
     if evidence.weight_type == "importance" and not evidence.has_rows:
         got = f"a {type(evidence.given).__name__} holds only sums of rows"
         raise InputError("weight_type='importance'", "needs labels and scores", got)
     if argument and question.method != "score":
-        if not evidence.dependent and evidence.weight_type == "auto":
+        if not evidence.units.argument and evidence.weight_type == "auto":
             demand = f"must be whole numbers for `method={question.method!r}`"
             remedy = "Importance weights are taken by `method='score'`."
             raise InputError("sample_weight", demand, remedy=remedy)

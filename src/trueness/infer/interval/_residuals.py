@@ -12,6 +12,7 @@ expected calibration error", 2025.
 import numpy as np
 from scipy import sparse
 
+from trueness._numerics.units import Units
 from trueness._tally.binned_scores import bin_numbers
 from trueness._tally.clusters import ClusteredRows
 from trueness._tally.rows_or_sums import warn_few_rows
@@ -24,15 +25,15 @@ class BinnedResiduals:
     r"""Residuals in bins, grouped into entries that are not paired with themselves.
 
     An entry is a row, or the rows of a cluster in a bin. Rows have the residual `u` in bin `bin_of`
-    and in `cluster`, both numbered from 0 without gaps; without clusters every row is its own. With
-    weights "rows" below means weight; they are importance unless they `counts` rows.
+    and belong to `units`, both numbered from 0 without gaps. With weights "rows" below means
+    weight; they are importance unless they `counts` rows.
     """
 
     def __init__(
         self,
         u: Floats,
         bin_of: Ints,
-        cluster: Ints | None = None,
+        units: Units,
         weight: Floats | None = None,
         *,
         counts: bool = False,
@@ -41,13 +42,12 @@ class BinnedResiduals:
         self.bin_of = bin_of
         self.weight = weight
         self.counts = counts
-        self.clustered = cluster is not None
-        cluster = np.arange(u.size) if cluster is None else cluster
-        units = int(cluster.max()) + 1
-        pair, entry = np.unique(bin_of * units + cluster, return_inverse=True)
+        self.units = units
+        number = units.number
+        pair, entry = np.unique(bin_of * number + units.code, return_inverse=True)
         self.entry: Ints = entry.reshape(-1)
         """The entry of each row."""
-        bins, unit = np.divmod(pair, units)
+        bins, unit = np.divmod(pair, number)
         self.unit: Ints = unit
         """The row, or cluster, of each entry; entries are in the order of their bins."""
         self.n: Floats = np.bincount(self.entry, weight).astype(np.float64)
@@ -167,7 +167,7 @@ class BinnedResiduals:
         of_entry = self.n if self.weight is None or self.counts else np.bincount(self.entry)
         rows = int(of_entry[alone].sum())
         total = int(of_entry.sum())
-        check_pairs(rows, total, "rows of two clusters" if self.clustered else "two rows")
+        check_pairs(rows, total, "rows of two clusters" if self.units.clustered else "two rows")
 
 
 def residuals_in(rows: ClusteredRows, rule: BinRule, *, check: bool = True) -> BinnedResiduals:
@@ -177,7 +177,7 @@ def residuals_in(rows: ClusteredRows, rule: BinRule, *, check: bool = True) -> B
     one in which most rows have no such partner is warned of; so are fewer rows than bins.
     """
     bin_of = bin_numbers(rows.top, rule, rows.cells)
-    residuals = BinnedResiduals(rows.u, bin_of, rows.cluster, rows.weight, counts=rows.counts)
+    residuals = BinnedResiduals(rows.u, bin_of, rows.units, rows.weight, counts=rows.counts)
     if check:
         warn_few_rows(rows.n, rule)
         residuals.check()

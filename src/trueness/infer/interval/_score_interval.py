@@ -12,10 +12,10 @@ import numpy as np
 from scipy import sparse
 from scipy.special import chdtri, chndtr, ndtr, stdtrit
 
-from trueness._numerics.clustered import effective_number, squared_sums
 from trueness._numerics.pairs import PairSums, null_moments, score_pair_sums
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.roots import bracketed_root
+from trueness._numerics.units import ClusterUnits
 from trueness._tally.binned_scores import (
     BinnedScores,
     bin_starts,
@@ -273,7 +273,7 @@ class DefaultParts(NamedTuple):
             first=bin_starts(cells, rules.exact),
             bins=bins_in_words(rules.coarse, coarse.first.size),
             n=rows.n,
-            effective=effective_number(rows.cluster, rows.weight),
+            effective=rows.units.effective(rows.weight),
             row_weight=float(rows.w.mean()) if rows.importance else 1.0,
             shared=not isinstance(rules.fine, Distinct),
         )
@@ -563,10 +563,10 @@ def _noise(rows: ClusteredRows, residuals: BinnedResiduals) -> tuple[float, floa
     # their own sum.
     if residuals.unit.size == residuals.u.size:
         rest = rest * np.sqrt(1 - n / size)
-    inside = squared_sums(rest, residuals.entry) / rows.n
+    inside = ClusterUnits(residuals.entry).squared_sums(rest) / rows.n
     mean = float((w * error * error).sum()) / rows.n
     if mean == 0:
         return inside, 0.0
-    along = squared_sums(error * rest, rows.cluster) / (rows.n * mean)
-    unevenness = squared_sums(w * (error**2 - mean), rows.cluster) / (rows.n * mean**2)
+    along = rows.units.squared_sums(error * rest) / (rows.n * mean)
+    unevenness = rows.units.squared_sums(w * (error**2 - mean)) / (rows.n * mean**2)
     return max(along, inside), unevenness

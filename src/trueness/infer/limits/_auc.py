@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-from trueness._numerics.clustered import effective_number, variance_of_sum
 from trueness._numerics.proportions import clopper_pearson
 from trueness._tally.cells import Cells
 from trueness._tally.clusters import ClusteredRows
@@ -114,10 +113,10 @@ def _clustered_spread(cells: Cells, auc: float, rows: ClusteredRows) -> _Spread:
     of_other = (placed.above[place] - auc) / rest
     influence = w * np.where(y > 0, of_event, of_other)
     return _Spread(
-        variance=variance_of_sum(influence, rows.cluster),
-        events=effective_number(rows.cluster, w * y),
-        others=effective_number(rows.cluster, w * (1 - y)),
-        freedom=effective_number(rows.cluster, rows.weight) - 1,
+        variance=rows.units.variance_of_sum(influence),
+        events=rows.units.effective(w * y),
+        others=rows.units.effective(w * (1 - y)),
+        freedom=rows.units.effective(rows.weight) - 1,
         pseudo=_PSEUDO,
     )
 

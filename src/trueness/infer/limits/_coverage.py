@@ -15,7 +15,7 @@ from trueness.errors import InputError
 from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.test._quantiles import gaps_of
 from trueness.results import Coverage, LevelHistogram
-from trueness.typing import Floats, Ints
+from trueness.typing import Floats
 
 _EXACT = "exact binomial"
 _CLUSTERED = "Clopper-Pearson, effective number of rows"
@@ -178,7 +178,7 @@ def _share(evidence: Evidence, place: int, size: int, level: float) -> _Share:
     stated = _mean(np.asarray(rows.p, np.float64))
     inside = int(np.asarray(rows.y).astype(np.int64).sum())
     value = inside / rows.n
-    if part.cluster is None or _is_distinct(part.cluster):
+    if part.units.largest == 1:
         low, high = (float(end) for end in clopper_pearson(inside, rows.n, level))
         return _Share(stated, value, low, high, exact=True)
     ratio = ratio_limits(part.cells, level, part.clustered)
@@ -191,11 +191,6 @@ def _mean(stated: Floats) -> float:
     if (stated == stated[0]).all():
         return float(stated[0])
     return float(stated.mean())
-
-
-def _is_distinct(cluster: Ints) -> bool:
-    """Whether each row is a cluster of its own."""
-    return bool(np.unique(cluster).size == cluster.size)
 
 
 def _spread_of_interval(stated: float, observed: float) -> float:

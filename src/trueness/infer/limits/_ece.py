@@ -10,10 +10,10 @@ from scipy.special import chdtr, ndtr, ndtri, stdtrit
 
 from trueness._level import Level
 from trueness._numerics.averages import exponent
-from trueness._numerics.clustered import covariance_of_sums, effective_number
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.streams import stream
 from trueness._numerics.students_t import t_over_normal
+from trueness._numerics.units import covariance_of_sums
 from trueness._tally.binned_scores import bin_numbers, checked_smoothness, default_rule
 from trueness._tally.bins import Bins
 from trueness._tally.buckets import Buckets
@@ -318,7 +318,7 @@ class ClusteredGaps:
         self._errors = errors
         self._covariance = covariance
         self._deviation = math.sqrt(largest_variance)
-        self._freedom = max(effective_number(rows.cluster, rows.weight) - 1, 1)
+        self._freedom = max(rows.units.effective(rows.weight) - 1, 1)
         self._alone = BinGaps.of_means(
             n=rows.n,
             rows=float(total**2 / rows.squares.sum()),

@@ -17,14 +17,15 @@ from trueness._level import Level
 from trueness._numerics.paired_proportions import noninferiority, score_limits
 from trueness._numerics.proportions import mid_p
 from trueness._numerics.streams import stream
-from trueness._tally.clusters import cluster_codes, cluster_column, warn_few_clusters
+from trueness._numerics.units import Units
+from trueness._tally.clusters import read_units, warn_few_clusters
 from trueness.errors import InputError, SelectedRowsWarning, warn
 from trueness.infer.limits._judged_rate import judged_rate
 from trueness.infer.limits._limits import Limits
-from trueness.infer.limits._paired_difference import clustered_difference, rows_per_unit
+from trueness.infer.limits._paired_difference import clustered_difference
 from trueness.infer.limits._row_means import mean_row_limits
 from trueness.results import Estimate, Judge
-from trueness.typing import ArrayLike, Bools, Floats, Ints
+from trueness.typing import ArrayLike, Bools, Floats
 
 # Tables drawn for the limits of kappa.
 _DRAWS = 4_000
@@ -135,7 +136,7 @@ class _Rows:
     judge: Floats
     repeats: Floats
     """All judgements, a column each; nan where there is none."""
-    cluster: Ints | None
+    units: Units
 
     @property
     def has_label(self) -> Bools:
@@ -148,14 +149,14 @@ class _Rows:
             human=self.human[place],
             judge=self.judge[place],
             repeats=self.repeats[place],
-            cluster=None if self.cluster is None else self.cluster[place],
+            units=self.units.at(place),
         )
 
 
 def _read(
     y_human: ArrayLike, judge: ArrayLike, cluster: ArrayLike | None, pos_label: Hashable | None
 ) -> _Rows:
-    """The labels of humans and judge as 0 and 1, checked, and the number of each row's cluster.
+    """The labels of humans and judge as 0 and 1, checked, and the clusters of the rows.
 
     `pos_label` is the label that becomes 1. At least one row must have a human label. Of the
     judge's columns the first must be without gaps.
@@ -181,12 +182,9 @@ def _read(
         )
         for i, judgements in enumerate(columns)
     ]
-    codes = None
-    if cluster is not None:
-        position = np.arange(human.size)
-        codes = cluster_codes(cluster_column(y_human, cluster, human.size), position)
-        warn_few_clusters(codes, None)
-    return _Rows(human, repeats[0], np.column_stack(repeats), codes)
+    units = read_units(y_human, cluster, human.size)
+    warn_few_clusters(units, None)
+    return _Rows(human, repeats[0], np.column_stack(repeats), units)
 
 
 def _warn_of_selection(rows: _Rows) -> None:
@@ -201,7 +199,7 @@ def _warn_of_selection(rows: _Rows) -> None:
         return
     pooled = float(rows.judge.mean())
     variance = pooled * (1 - pooled) * (1 / labelled.size + 1 / unlabelled.size)
-    unit = rows_per_unit(rows.judge - pooled, rows.cluster, 0.95)
+    unit = rows.units.rows_per_unit(rows.judge - pooled, 0.95)
     if variance == 0:
         return
     z = abs(float(labelled.mean() - unlabelled.mean())) / math.sqrt(variance * unit)
@@ -272,10 +270,9 @@ def _rate(name: str, right: Bools, among: Bools, rows: _Rows, level: float) -> E
         return _estimate(name, math.nan, Limits(0.0, 1.0, "no such row"), 0, level)
     hits = right[among].astype(np.float64)
     value = float(hits.mean())
-    cluster = None if rows.cluster is None else rows.cluster[among]
-    units = n / rows_per_unit(hits - value, cluster, level)
+    units = n / rows.units.at(among).rows_per_unit(hits - value, level)
     low, high = mid_p(value * units, units, level)
-    method = "mid-P" if cluster is None else "mid-P, effective rows"
+    method = "mid-P, effective rows" if rows.units.clustered else "mid-P"
     return _estimate(name, value, Limits(float(low), float(high), method), n, level)
 
 
@@ -302,8 +299,7 @@ def _kappa(rows: _Rows, level: float) -> Estimate:
     )
     counts = np.array([cell.sum() for cell in cells], dtype=np.float64)
     value = float(_kappa_of(counts / y.size))
-    if rows.cluster is not None:
-        counts = counts / rows_per_unit(_kappa_influence(y, j), rows.cluster, level)
+    counts = counts / rows.units.rows_per_unit(_kappa_influence(y, j), level)
     tail = Level(level).tail
     low = float(np.quantile(_drawn_kappas(counts + _PRIOR), tail))
     high = float(np.quantile(_drawn_kappas(counts + _FEW_DISAGREE), 1 - tail))
@@ -371,10 +367,10 @@ def _bias(rows: _Rows, margin: float | None, level: float) -> tuple[Estimate, fl
             float(noninferiority(judge_only, human_only, n, margin)),
             float(noninferiority(human_only, judge_only, n, margin)),
         )
-    if rows.cluster is not None and np.unique(rows.cluster).size > 1:
-        codes = np.unique(rows.cluster, return_inverse=True)[1]
-        above = clustered_difference(signs, codes, margin or 0.0, level)
-        below = clustered_difference(-signs, codes, margin or 0.0, level)
+    units = rows.units.renumbered()
+    if units.clustered and units.number > 1:
+        above = clustered_difference(signs, units, margin or 0.0, level)
+        below = clustered_difference(-signs, units, margin or 0.0, level)
         low = min(low, above.low)
         high = max(high, above.high)
         method = "paired score and t of clusters"
@@ -408,7 +404,7 @@ def _event_rate(rows: _Rows, labelled: _Rows, level: float) -> Estimate:
     n_all = rows.judge.size
     rate = judged_rate(labelled.human, labelled.judge, float(rows.judge.mean()), n_all)
     residual = labelled.human - labelled.human.mean()
-    unit = rows_per_unit(residual, labelled.cluster, level)
+    unit = labelled.units.rows_per_unit(residual, level)
     low, high = rate._replace(rows=rate.rows / unit).limits(level)
     limits = Limits(low, high, "prediction-powered, effective Clopper-Pearson")
     return _estimate("event rate", rate.value, limits, labelled.human.size, level)
@@ -430,27 +426,24 @@ def _repeatability(rows: _Rows, level: float) -> Estimate | None:
     non_events = times - events
     pairs = times * (times - 1)
     agree = (events * (events - 1) + non_events * (non_events - 1)) / pairs
-    cluster = None if rows.cluster is None else rows.cluster[repeated]
+    units = rows.units.at(repeated)
     value = float(agree.mean())
     if (times == 2).all():
-        units = agree.size / rows_per_unit(agree - value, cluster, level)
-        low, high = (float(end) for end in mid_p(value * units, units, level))
+        n = agree.size / units.rows_per_unit(agree - value, level)
+        low, high = (float(end) for end in mid_p(value * n, n, level))
         limits = Limits(low, high, "mid-P")
     else:
-        limits = _share_limits(agree, cluster, level)
+        limits = _share_limits(agree, units.renumbered(), level)
     return _estimate("repeatability", value, limits, agree.size, level)
 
 
-def _share_limits(agree: Floats, cluster: Ints | None, level: float) -> Limits:
+def _share_limits(agree: Floats, units: Units, level: float) -> Limits:
     """Limits of the mean of `agree`, shares of rows between 0 and 1, by Student's t.
 
     The upper limit is that of the mean, the lower one that of the mean of 1 − share.
     """
-    codes = None
-    if cluster is not None:
-        codes = np.unique(cluster, return_inverse=True)[1]
-    below = mean_row_limits(1 - agree, 1.0, level, cluster=codes)
-    above = mean_row_limits(agree, 1.0, level, cluster=codes)
+    below = mean_row_limits(1 - agree, 1.0, level, units)
+    above = mean_row_limits(agree, 1.0, level, units)
     return Limits(max(1 - below.high, 0.0), min(above.high, 1.0), below.method)
 
 

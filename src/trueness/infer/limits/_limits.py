@@ -139,7 +139,7 @@ def bootstrap_limits(function: Callable[[Any], float], question: Asked) -> Limit
     if defined.size < 2 or math.isnan(value):
         return Limits(note="No bootstrap: the measure is undefined for the resampled rows.")
     low, high = basic_interval(value, defined, question.level)
-    units = question.evidence.unit
+    units = question.evidence.units.word
     return Limits(low, high, f"basic bootstrap of {units}", float(defined.std(ddof=1)))
 
 
@@ -151,25 +151,19 @@ def _resampler(evidence: Evidence, rng: np.random.Generator) -> Callable[[], Tal
     """
     tally = evidence.tally
     rows = evidence.in_clusters
-    sample = None if rows is None else rows.top
-    codes = None if rows is None else rows.cluster
-    if evidence.has_class_rows:
-        sample = evidence.matrix
-        codes = None
-        if evidence.dependent:
-            sample = evidence.expanded.matrix
-            codes = evidence.expanded.cluster
-    if sample is not None and tally is not None and (codes is not None or sample.w is None):
-        groups = []
-        if codes is not None:
-            order = np.argsort(codes, kind="stable")
-            groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+    units = evidence.units
+    sample = None
+    if rows is not None:
+        units = rows.units
+        sample = rows.top
+    elif evidence.has_class_rows:
+        of_classes = evidence.expanded if units.clustered else evidence
+        units = of_classes.units
+        sample = of_classes.matrix
+    if sample is not None and tally is not None and (units.clustered or sample.w is None):
 
         def of_sample() -> Tally:
-            n = len(groups) or sample.y.size
-            place = rng.integers(0, n, n)
-            if groups:
-                place = np.concatenate([groups[i] for i in place])
+            place = units.resampled(rng)
             weight = None if sample.w is None else sample.w[place]
             cells = tally_of(sample.at(place, weight), "classwise").parts
             return Tally(tally.kind, cells, tally.classes)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from trueness._level import Level
-from trueness._numerics.clustered import effective_number, variance_of_sum
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.students_t import t_over_normal
 from trueness._tally.bins import Bins
@@ -192,12 +191,12 @@ def _effective_rows(
     filled = strata.count > 0
     pseudo = rate * (1 - rate) * float((strata.squares[filled] / strata.count[filled]).sum())
     if clustered is not None:
-        clusters = effective_number(clustered.cluster, clustered.weight)
+        clusters = clustered.units.effective(clustered.weight)
         if one_class:
             return clusters, math.inf
         place = np.clip(np.searchsorted(strata.score, clustered.p), 0, strata.score.size - 1)
         residual = clustered.w * (clustered.y - strata.rate[strata.number[place]])
-        variance = variance_of_sum(residual, clustered.cluster) + pseudo
+        variance = clustered.units.variance_of_sum(residual) + pseudo
         return strata.total**2 * rate * (1 - rate) / variance, clusters - 1
     equal = strata.total**2 / float(strata.squares.sum())
     if one_class:

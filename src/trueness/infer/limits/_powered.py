@@ -18,7 +18,7 @@ from trueness._input.sample import refuse_shuffled_index
 from trueness._input.scores import numeric
 from trueness._keywords import suggests_keywords
 from trueness._level import Level, checked_level
-from trueness._numerics.clustered import squared_sums
+from trueness._numerics.units import ClusterUnits
 from trueness._tally.binned_scores import bin_numbers
 from trueness._tally.evidence import Evidence
 from trueness._tally.reading import read_rows
@@ -289,7 +289,7 @@ def _read_rows(
         human_prob = human_prob.human_prob
     weight = _label_weights(human_prob, was_labelled, position)
     has_label = was_labelled[position]
-    codes = np.arange(position.size) if evidence.cluster is None else evidence.cluster
+    codes = evidence.units.code
     labelled_units = np.unique(codes[has_label]).size
     if labelled_units < _LEAST_LABELS:
         raise InputError("y_human", demand, f"got {labelled_units}")
@@ -313,7 +313,7 @@ def _rate_by_strata(read: _ReadRows, level: float) -> Limits | None:
         judge=np.clip(read.verdict, 0, 1),
         stratum=read.strata,
         level=level,
-        cluster=read.evidence.cluster,
+        units=read.evidence.units,
     )
 
 
@@ -506,7 +506,7 @@ class _Rows(NamedTuple):
 
     def squares(self, terms: Floats) -> float:
         """The squared sums of the terms of each cluster, added up."""
-        return squared_sums(terms, self.cluster)
+        return ClusterUnits(self.cluster).squared_sums(terms)
 
     def mean(self, base: Floats, factor: Floats | float, ratio: float = 0.0) -> "_Mean":
         """The mean of base + factor · (label − score) over all rows, with its variance.

@@ -12,15 +12,10 @@ from scipy.special import entr, gammaincinv, logit, ndtri
 
 from trueness._input.sample import Sample
 from trueness._level import Level
-from trueness._numerics.clustered import (
-    cluster_sums,
-    effective_number,
-    for_fitted_mean,
-    squared_sums,
-)
 from trueness._numerics.gaffke import gaffke_limit
 from trueness._numerics.streams import stream
 from trueness._numerics.students_t import t_over_normal, t_quantile
+from trueness._numerics.units import Units, for_fitted_mean
 from trueness._tally.bins import Bins
 from trueness._tally.cells import Cells, pool_cells, pool_runs, segment_sums
 from trueness._tally.clusters import ClusteredRows
@@ -31,7 +26,7 @@ from trueness.infer.limits._limits import SEVERAL, Asked, Limits
 from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.measure._flexible_curve import few_cells
 from trueness.measure._slope import inside_cells
-from trueness.typing import Floats, Ints
+from trueness.typing import Floats
 
 Loss: TypeAlias = Literal["brier", "log"]
 _Pair: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
@@ -178,8 +173,8 @@ def loss_limits(loss: Loss, question: Asked) -> Limits:
         matrix = data.expanded.matrix  # whole weights are repetitions
         losses, surprise = _class_losses(matrix, loss)
         scale = 2 if loss == "brier" and matrix.p.shape[1] == 2 else 1
-        cluster = data.expanded.cluster
-        return mean_row_limits(losses / scale, surprise / scale, level, matrix.w, cluster)
+        units = data.expanded.units
+        return mean_row_limits(losses / scale, surprise / scale, level, units, matrix.w)
     if loss == "log" and data.has_class_sums and data.tally is not None:
         return class_log_loss_limits(data.tally, value, level)
     return Limits(note=_BY_ROW)
@@ -206,25 +201,21 @@ def _joined(tally: Tally) -> Cells:
 
 
 def mean_row_limits(
-    losses: Floats,
-    surprise: float,
-    level: float,
-    weight: Floats | None = None,
-    cluster: Ints | None = None,
+    losses: Floats, surprise: float, level: float, units: Units, weight: Floats | None = None
 ) -> Limits:
-    """Limits of the mean of losses that are known row by row.
+    """Limits of the mean of losses that are known row by row, and independent unit by unit.
 
     `surprise` is the mean loss of a wrong label: half a row with it is added, since none may have
-    been seen. Without weights every row counts once; without clusters rows are independent.
+    been seen. Without weights every row counts once.
     """
     w = np.ones(losses.size) if weight is None else weight
     mean = float(np.average(losses, weights=w))
-    return _mean_limits(mean, _row_moments(losses - mean, w, cluster), surprise, level)
+    return _mean_limits(mean, _row_moments(losses - mean, w, units), surprise, level)
 
 
-def weight_together(losses: Floats, cluster: Ints) -> float:
+def weight_together(losses: Floats, units: Units) -> float:
     """The number of rows of a cluster that are right or wrong together, from all losses."""
-    return _row_moments(losses - losses.mean(), np.ones(losses.size), cluster).unit
+    return _row_moments(losses - losses.mean(), np.ones(losses.size), units).unit
 
 
 def mean_value_limits(values: Floats, counts: Floats, surprise: float, level: float) -> Limits:
@@ -247,17 +238,15 @@ def mean_value_limits(values: Floats, counts: Floats, surprise: float, level: fl
     return _mean_limits(mean, moments, surprise, level)
 
 
-def paired_limits(
-    differences: Floats, level: float, cluster: Ints | None = None, surprise: float = 0.0
-) -> Limits:
+def paired_limits(differences: Floats, level: float, units: Units, surprise: float = 0.0) -> Limits:
     """Limits of the mean of differences of rows, of either sign, by Student's t.
 
-    Without clusters rows are independent. The variance is that of rows or clusters plus that of one
-    row, or of the rows of a cluster that go together, with the difference `surprise`.
+    The variance is that of rows or clusters plus that of one row, or of the rows of a cluster that
+    go together, with the difference `surprise`.
     """
     n = differences.size
     mean = float(differences.mean())
-    moments = _row_moments(differences - mean, np.ones(n), cluster)
+    moments = _row_moments(differences - mean, np.ones(n), units)
     error = math.hypot(moments.error, surprise * moments.unit / n)
     half = t_quantile(level, max(moments.units - 1, 1)) * error
     return Limits(mean - half, mean + half, "t", moments.error)
@@ -361,7 +350,7 @@ def rate_limits(
             method = "Clopper-Pearson"
     else:
         error = _row_moments(
-            cluster_rows.y - rate, cluster_rows.w, cluster_rows.cluster, cluster_rows.squares
+            cluster_rows.y - rate, cluster_rows.w, cluster_rows.units, cluster_rows.squares
         ).error
     return Limits(limits.low / 2, limits.high / 2, method, error)
 
@@ -466,7 +455,7 @@ def _moments(
     if cluster_rows is not None:
         event, other = pair(cluster_rows.p)
         deviation = np.where(cluster_rows.top.y, event, other) - mean
-        return _row_moments(deviation, cluster_rows.w, cluster_rows.cluster, cluster_rows.squares)
+        return _row_moments(deviation, cluster_rows.w, cluster_rows.units, cluster_rows.squares)
     cells = sums.at_means()
     total = float(cells.weight.sum())
     weight_squares, event_squares = cells.square_sums
@@ -491,14 +480,11 @@ def _moments(
     )
 
 
-def _row_moments(
-    deviation: Floats, w: Floats, cluster: Ints | None, w2: Floats | None = None
-) -> _Moments:
+def _row_moments(deviation: Floats, w: Floats, units: Units, w2: Floats | None = None) -> _Moments:
     """The moments of rows with these deviations, or of the sums of their clusters.
 
     `deviation` is the loss of each row less the mean loss, `w` its weight. `w2` is the sum of
-    squared weights in each row, if that is not the square of the weight. Without clusters (None)
-    rows are independent.
+    squared weights in each row, if that is not the square of the weight.
 
     For clusters the squares and cubes are those of the cluster sums of weight times deviation.
     `unit` of the result is the weight of the rows that are right or wrong together. It is that of
@@ -512,27 +498,21 @@ def _row_moments(
     weighted = w * deviation
     second = float(w2 @ deviation**2)
     unit = squares / total
-    if cluster is None:
-        return _Moments(
-            total=total,
-            second=second,
-            third=float((weighted**3).sum()),
-            units=total**2 / squares,
-            unit=unit,
-        )
-    sums = cluster_sums(weighted, cluster)
-    units = effective_number(cluster, w)
-    clustered = squared_sums(weighted, cluster)
+    third = float((units.sums(weighted) ** 3).sum())
+    effective = units.effective(w)
+    if not units.clustered:
+        return _Moments(total=total, second=second, third=third, units=effective, unit=unit)
+    clustered = units.squared_sums(weighted)
     # Rows that agree with their cluster are wrong together; equal losses do not show whether they
     # would be.
-    together = total / units / unit
+    together = total / effective / unit
     if np.ptp(deviation) != 0:
         together = min(max(clustered / second, 1.0), together)
     return _Moments(
         total=total,
         second=clustered,
-        third=float((sums**3).sum()),
-        units=units,
+        third=third,
+        units=effective,
         unit=unit * together,
         clustered=True,
     )

@@ -7,9 +7,9 @@ import numpy as np
 from trueness._level import Level
 from trueness._numerics.proportions import clopper_pearson
 from trueness._numerics.students_t import t_over_normal
+from trueness._numerics.units import Units
 from trueness.errors import InputError
 from trueness.infer.limits._limits import Limits
-from trueness.infer.limits._paired_difference import rows_per_unit
 from trueness.typing import Bools, Floats, Ints
 
 _PRIOR = 2.0
@@ -25,7 +25,7 @@ def stratified_rate(
     judge: Floats,
     stratum: Ints,
     level: float,
-    cluster: Ints | None = None,
+    units: Units,
 ) -> Limits:
     r"""The rate of events :math:`\sum_h W_h \bar y_h` over strata h, with limits.
 
@@ -58,9 +58,8 @@ def stratified_rate(
     middle = float(weight @ q)
     between = float(weight @ (q - middle) ** 2) / y.size
     variance = float((weight**2 * q * (1 - q) / labels).sum()) + between
-    if cluster is not None:
-        residual = np.where(has_label, y - (events / labels)[stratum], 0.0)
-        variance *= rows_per_unit(residual[has_label], cluster[has_label], level)
+    residual = np.where(has_label, y - (events / labels)[stratum], 0.0)
+    variance *= units.at(has_label).rows_per_unit(residual[has_label], level)
     # The variance of each stratum is estimated: Student's t instead of the normal law.
     freedom = max(float(has_label.sum()) - float(is_filled.sum()), 1.0)
     variance *= t_over_normal(Level(level).tail, freedom) ** 2

@@ -318,7 +318,7 @@ def margin(
 
     low, high = limits.ends(1 - _LEVEL)
     ends = f"limits {low:.3f} to {high:.3f}" if criterion == "oe" else f"upper limit {high:.4f}"
-    units = evidence.unit.capitalize()
+    units = evidence.units.word.capitalize()
     words = f"{limits.name}: one-sided {_PERCENT} {ends}. {units} are independent."
     if limits.margin.condition:
         words = f"{words} Holds if {limits.margin.condition}."

@@ -47,9 +47,8 @@ def gaps_of(evidence: Evidence) -> Gaps | None:
     if events is None or events.kind != "quantiles" or evidence.rows is None:
         return None
     assert events.levels is not None
-    assert evidence.cluster is not None
     size = events.levels.size
-    rows = evidence.cluster.reshape(-1, size)
+    rows = evidence.units.code.reshape(-1, size)
     alone = bool((rows == rows[:, :1]).all()) and np.unique(rows[:, 0]).size == rows.shape[0]
     if not alone:
         return None

@@ -11,7 +11,7 @@ import numpy as np
 from trueness._input.arguments import checked_fraction, checked_whole, is_number
 from trueness._input.segment_columns import SegmentColumn, crossing
 from trueness._tally.accumulator import Accumulator
-from trueness._tally.clusters import cluster_codes, cluster_column
+from trueness._tally.clusters import read_units
 from trueness._tally.events import Events, clusters_of
 from trueness._tally.evidence import AnySums, counts_needed
 from trueness._tally.group_keys import group_text, names_of
@@ -186,12 +186,10 @@ def _read_rows(
         heaviest = data.largest_weight
         size = np.ones(y.size)
     shares: _Shares = (1 / heaviest, 1 / heaviest)
-    if cluster is not None:
-        assert evidence.position is not None
-        names = cluster_column(data, cluster, y.size + evidence.dropped)
-        clusters = cluster_codes(names, evidence.position, least=1)
-        inside = clusters * (code.max() + 1) + code
-        shares = (_share(clusters, size) / heaviest, _share(inside, size) / heaviest)
+    units = read_units(data, cluster, y.size + evidence.dropped, evidence.position, least=1)
+    if units.clustered:
+        inside = units.code * (code.max() + 1) + code
+        shares = (_share(units.code, size) / heaviest, _share(inside, size) / heaviest)
     return _piece(np.stack([p, w, w * y]), code, named, eps, shares, False)
 
 

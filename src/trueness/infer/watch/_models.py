@@ -8,7 +8,6 @@ import numpy as np
 
 from trueness._input.arguments import checked_fraction
 from trueness._keywords import suggests_keywords
-from trueness._numerics.clustered import cluster_sums
 from trueness._tally.evidence import Evidence
 from trueness._tally.models import model_context
 from trueness._tally.reading import read_models
@@ -340,10 +339,8 @@ class _Losses(NamedTuple):
             fall=np.maximum(-of_event, -of_non_event),
             rise=np.maximum(of_event, of_non_event),
         )
-        if first.cluster is None:
-            return losses
-        size = np.bincount(first.cluster)
-        return cls._make(cluster_sums(values, first.cluster) / size for values in losses)
+        units = first.units
+        return cls._make(units.sums(values) / units.sizes for values in losses)
 
 
 def _growth(gain: Floats, worst: Floats) -> Floats:
