@@ -92,6 +92,10 @@ def test_options_beside_a_policy_and_unknown_keys_are_refused(fails, rows, tmp_p
     assert "`--max-ece` must not be given beside `--policy`" in told
     (tmp_path / "calibration.toml").write_text("max_eec = 0.1\n")
     assert "Did you mean 'max_ece'?" in fails(*WORDS)
+    (tmp_path / "calibration.toml").write_text("max_ece = 0.1\nlevel = 95\n")
+    assert fails(*WORDS) == (
+        "calibration.toml: `level` must lie strictly between 0.5 and 1; got 95."
+    )
     (tmp_path / "calibration.toml").write_text('by = ["zone"]\nsegment_gap = 0.1\n')
     assert "'zone'" in fails(*WORDS)
 
@@ -103,3 +107,10 @@ def test_a_policy_for_stored_sums(call, fails, rows, tmp_path):
     words = ["gate", "s.tally", "--policy", "calibration.toml", "--receipt", "r.json"]
     assert call(*words, "--format", "markdown").exit_code == 0
     assert call("verify", "r.json").exit_code == 0
+
+
+def test_a_comparison_that_is_not_listed_is_not_called_a_finding(call, rows, tmp_path):
+    (tmp_path / "calibration.toml").write_text("max_ece = 0.2\n")
+    words = ["gate", "rows.csv", "--label", "y", "--prob", "p", "--policy", "calibration.toml"]
+    text = " ".join(call(*words).stdout.split())
+    assert "one error rate for all 2 comparisons together." in text

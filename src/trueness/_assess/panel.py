@@ -55,7 +55,7 @@ def panel(
         spline of the log-odds, or local quadratic regression.
     floor : bool, default True
         Whether to draw labels for the noise floors, which takes most of the time.
-    seed : int or numpy.random.Generator, optional
+    seed : int or numpy.random.Generator, default 0
         For noise floors.
     level : float, default 0.95
         Confidence level of all limits.

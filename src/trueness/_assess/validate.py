@@ -92,7 +92,7 @@ def validate(
         For 'crossfit'. An int means stratified folds, drawn by `seed`, that keep `groups`
         together. No row may be in two test parts; rows in none, such as the first ones of a
         ``TimeSeriesSplit``, are left out.
-    method : {'crossfit', 'bootstrap'}
+    method : {'crossfit', 'bootstrap'}, default 'crossfit'
         'crossfit' pools predictions for rows outside the training part. 'bootstrap' is Harrell's
         correction; it uses all rows to fit, but is itself too optimistic for models that memorise
         rows, such as trees.
@@ -110,7 +110,7 @@ def validate(
         importance.
     pos_label : optional
         The class that is the event. Default: the second in ascending order.
-    curve : {'spline', 'loess'}
+    curve : {'spline', 'loess'}, default 'spline'
         The calibration curve of ICI, E50, E90 and Emax.
     floor : bool, default True
         For 'crossfit': whether to draw labels for the noise floors of the corrected panel.

@@ -153,7 +153,7 @@ def _with_policy(options: dict[str, Any]) -> dict[str, Any]:
         if opt.is_typed(name):
             demand = "must not be given beside `--policy`, which says it"
             raise InputError(f"--{name.replace('_', '-')}", demand)
-    with reword_messages(wording(options={"policy": "--policy"})):
+    with reword_messages(wording(options={"policy": "--policy", "level": "level"})):
         policy = Policy.of(path).to_dict()
     return {**options, "policy": policy}
 

@@ -40,5 +40,5 @@ def _limits_in_words(gate: Gate, *, named: bool) -> str:
     risk = f"If every bound is kept, the gate fails with a probability of at most {alpha}"
     judged = gate.tests or len(gate.findings)
     if judged > 1:
-        return f"{limits}{risk}: one error rate for all {judged} findings together."
+        return f"{limits}{risk}: one error rate for all {judged} comparisons together."
     return f"{limits}{risk}."
