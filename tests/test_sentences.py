@@ -52,7 +52,9 @@ def test_an_error_of_uncertain_size(base):
 def test_a_segment_comes_before_an_error_of_uncertain_size(base):
     flags = Flags("segment", 2, 7, "region = online", "under-predicted", 1.7, 1e-4, own=1)
     found = off_by(base, 0.008, 0.0, 0.034, flags=(flags,))
-    assert found.headline.endswith("too high on average, above all in region = online.")
+    assert found.headline.endswith(
+        "too high on average. Off by itself: region = online, under-predicted 1.7-fold."
+    )
     alike = replace(found, flags=(replace(flags, own=0),))
     assert alike.headline.endswith("; how far off is uncertain.")
 
@@ -67,7 +69,7 @@ def test_where_one_segment_is_off_its_gap_comes_first():
     far = found["answers"]["how_far"]
     online = region == "online"
     gap = 100 * (y[online].mean() - p[online].mean())
-    assert far["phrase"] == f"{gap:.1f} percentage points in region = online"
+    assert far["phrase"].startswith(f"{gap:.1f} percentage points in region = online (")
     assert far["detail"].startswith("Over all rows: typically ")
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TypedDict, Unpack
 
 from trueness._assess.asked import (
+    ADVICE,
     CLASS_ROWS,
     CLASSES,
     INTERVAL,
@@ -197,6 +198,7 @@ def place(a: Asked) -> Answer | None:
             slices=quietly(a.possible, SLICES),
             classes=quietly(a.ask, CLASS_ROWS),
             brier=quietly(a.estimate, "brier").value,
+            advice=quietly(a.ask, ADVICE),
         )
     )
 

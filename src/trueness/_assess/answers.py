@@ -8,7 +8,7 @@ from trueness._assess.advice import OFF
 from trueness._assess.asked import INTERVAL, REMEDIES, Asked
 from trueness._assess.commands import shifts_segments
 from trueness._assess.judgement import FEW_ROWS
-from trueness._assess.where import segment_name
+from trueness._assess.where import OF_A_SEGMENT
 from trueness._tally.multiclass import View
 from trueness._text.numbers import level_percent, number, percent, points
 from trueness._text.strings import capitalized, uncapitalized
@@ -17,10 +17,7 @@ from trueness.results import Estimate, Interval, Verdict
 from trueness.results._first_screen import Answer
 from trueness.results._remedies import Advice, Remedies, Remedy, Saved, saved_by
 from trueness.results._statement_answers import answers_on_statement
-from trueness.results._verdict_words import how_far_off, typical_error
-
-OF_A_SEGMENT = ("recalibrate-segment", "check-segment")
-"""Advice that is about one segment."""
+from trueness.results._verdict_words import how_far_off, leads_by_ratio, typical_error
 
 
 def answer_questions(
@@ -32,7 +29,7 @@ def answer_questions(
     of `a`. `command` holds the lines to copy in order to follow the advice.
     """
     answers = {
-        "how_far": _how_far_where_advised(a, verdict, advice, place),
+        "how_far": _how_far_in_place(a, verdict, advice, place),
         "where": place,
         "cost": _cost(a, verdict, advice),
         "action": Answer(
@@ -46,23 +43,19 @@ def answer_questions(
     return answers | answers_on_statement(verdict.statement, verdict.flags, answers)
 
 
-def _how_far_where_advised(a: Asked, verdict: Verdict, advice: Advice, place: Answer) -> Answer:
-    """The gap of the segment that the advice is about, then that of all rows.
+def _how_far_in_place(a: Asked, verdict: Verdict, advice: Advice, place: Answer) -> Answer:
+    """The size of the worst segment where that leads, then that of all rows; or that alone.
 
-    Without such a segment, or where its mean is not what is wrong, that of all rows alone.
+    A segment leads where all rows show nothing, or where place and advice are about it.
     """
-    all_rows = _how_far(a, verdict)
-    segment = place.numbers.get("segment")
-    if advice.kind not in OF_A_SEGMENT or segment is None:
+    all_rows = _how_far(a, replace(verdict, flags=()))
+    sizes = [flags.size() for flags in verdict.flags if flags.kind == "segment"]
+    is_place = advice.kind in OF_A_SEGMENT and place.sections[:1] == ("segments",)
+    if not sizes or not sizes[0] or not (is_place or not verdict.rejected):
         return all_rows
-    if (advice.column, advice.value) != (segment["column"], segment["value"]):
-        return all_rows
-    if segment["finding"] not in ("over-predicted", "under-predicted"):
-        return all_rows
-    (gap,) = points(abs(segment["score"] - segment["rate"]))
-    detail = f"Over all rows: {uncapitalized(all_rows.phrase)}. {all_rows.detail}"
-    phrase = f"{gap} percentage points in {segment_name(segment)}"
-    return replace(all_rows, phrase=phrase, detail=detail)
+    whole = uncapitalized(all_rows.phrase)
+    detail = f"Over all rows: {whole}. {all_rows.detail}" if whole else all_rows.detail
+    return replace(all_rows, phrase=capitalized(sizes[0]), detail=detail)
 
 
 def _how_far(a: Asked, verdict: Verdict) -> Answer:
@@ -97,7 +90,7 @@ def _how_far(a: Asked, verdict: Verdict) -> Answer:
     low, high = interval.hull
     numbers |= {"l2": interval.estimate, "low": low, "high": high, "level": interval.level}
     ratio = verdict.observed_expected or quietly(a.estimate, "observed_expected", "confidence")
-    if verdict.rare and math.isfinite(ratio.value):
+    if leads_by_ratio(verdict):
         numbers |= {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high}
         size = typical_error(interval, rejected=verdict.rejected)
         average = f"Events are rare, so their ratio leads. The error is {size}. {average}"

@@ -242,9 +242,22 @@ def _flagged_segments(segments: Segments | None) -> Flags | None:
     ratio = float(segments.ratio[i])
     number = int(segments.flagged.sum())
     tested = None if np.isnan(segments.overall_pvalue).all() else int(differs.sum())
-    finding = segments.finding[i]
-    joint = segments.joint_pvalue
-    return Flags("segment", number, len(segments.value), name, finding, ratio, joint, tested)
+    return Flags(
+        kind="segment",
+        flagged=number,
+        total=len(segments.value),
+        worst=name,
+        finding=segments.finding[i],
+        ratio=ratio,
+        pvalue=segments.joint_pvalue,
+        own=tested,
+        gap=float(segments.gap[i]),
+        gap_low=float(segments.gap_low[i]),
+        gap_high=float(segments.gap_high[i]),
+        slope=float(segments.slope[i]),
+        slope_low=float(segments.slope_low[i]),
+        slope_high=float(segments.slope_high[i]),
+    )
 
 
 def _flagged_classes(classes: Sequence[ClassRow] | None) -> Flags | None:

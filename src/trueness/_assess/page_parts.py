@@ -67,8 +67,14 @@ def page_segments(
     for row in tested.rows():
         row.pop("weight", None)
         rows.append(row | {"ece": errors[row["column"], row["value"]]})
+    findings = zip(tested.names, tested.findings, strict=True)
     return Segments(
-        tuple(rows), tested.joint_pvalue, tested.alpha, tested.assumptions, tested.notes
+        rows=tuple(rows),
+        pvalue=tested.joint_pvalue,
+        alpha=tested.alpha,
+        test=tested.assumptions,
+        notes=tested.notes,
+        findings={name: finding for name, finding in findings if finding},
     )
 
 

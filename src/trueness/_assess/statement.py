@@ -124,7 +124,7 @@ def advice_on_statement(verdict: Verdict) -> Advice | None:
     if verdict.code == "no-evidence":
         return Advice("leave", "Nothing", f"Leave the {statement.words} as they are.")
     if verdict.code in ("miscalibrated", "nearly-calibrated"):
-        phrase, reason = adjust_in_words(statement)
+        phrase, reason = adjust_in_words(statement, verdict)
         return Advice("adjust", phrase, reason)
     return Advice(
         "collect", "Collect more rows", f"Until then, leave the {statement.words} as they are."

@@ -12,10 +12,13 @@ from trueness._text.strings import capitalized, shorten, uncapitalized
 from trueness.infer.group._segments import worst_class
 from trueness.results import Segments, Slices, Verdict
 from trueness.results._first_screen import Answer, Picture
+from trueness.results._remedies import Advice
 from trueness.results._segments import ClassRow
 
 SegmentRow: TypeAlias = Mapping[str, Any]
 """One row of `Segments.rows()`."""
+OF_A_SEGMENT = ("recalibrate-segment", "check-segment")
+"""Advice that is about one segment."""
 LONGEST = 30
 """Letters of a name."""
 _LONGEST_RULE = 64
@@ -40,6 +43,7 @@ class Grounds(NamedTuple):
     slices: Slices | None
     classes: tuple[ClassRow, ...] | None
     brier: float
+    advice: Advice
 
     @property
     def segment(self) -> SegmentRow | None:
@@ -62,7 +66,7 @@ class Place:
 
 
 def where(grounds: Grounds) -> Answer:
-    """The strongest place in a phrase; what the others say after it."""
+    """The advised segment or else the strongest place in a phrase, and what the others say."""
     verdict = grounds.verdict
     numbers = _numbers(grounds)
     if verdict.has_few_clusters and not verdict.rejected and not verdict.flags:
@@ -77,7 +81,7 @@ def where(grounds: Grounds) -> Answer:
         sentences = [_segments_alike(grounds), _class_sentence(grounds), _calm(grounds.picture)]
         detail = " ".join(filter(None, sentences))
         return Answer(_QUESTION, "No range stands out", detail, numbers)
-    places.sort(key=lambda place: -place.saving)
+    places.sort(key=lambda place: (not _is_advised(place, grounds.advice), -place.saving))
     strongest = places[0]
     sentences = [strongest.detail, *(place.beside for place in places[1:])]
     sentences += [_segments_alike(grounds), "" if _has_class(places) else _class_sentence(grounds)]
@@ -90,6 +94,11 @@ def where(grounds: Grounds) -> Answer:
         numbers=numbers,
         sections=tuple(place.section for place in places),
     )
+
+
+def _is_advised(place: Place, advice: Advice) -> bool:
+    """Whether the advice is about this place: then it is named first."""
+    return place.section == "segments" and advice.kind in OF_A_SEGMENT
 
 
 def _has_class(places: Iterable[Place]) -> bool:
@@ -249,10 +258,11 @@ def _group_places(grounds: Grounds) -> list[Place]:
         assert grounds.segments is not None
         total = len(grounds.segments.value)
         flagged = int(grounds.segments.flagged.sum())
+        findings = dict(zip(grounds.segments.names, grounds.segments.findings, strict=True))
         name = segment_name(segment)
         saving = segment["cost"] / grounds.brier if grounds.brier > 0 else 0.0
         lead = _lead(flagged, total, "segment")
-        detail = f"{lead} {name}, {_finding(segment)}."
+        detail = f"{lead} {name}, {_finding(segment, findings)}."
         places.append(Place("segments", f"In {name}", detail, detail, float(saving)))
     segment_phrase = "" if segment is None else f"In {segment_name(segment)}"
     for place in _slice_places(grounds.slices):
@@ -300,7 +310,7 @@ def _segments_alike(grounds: Grounds) -> str:
     flagged = int(grounds.segments.flagged.sum())
     off = _groups_off(flagged, len(grounds.segments.value), "segment")
     which = "not" if flagged == 1 else "none was"
-    return f"{off}, but {which} shown to differ from all rows."
+    return f"{off}, but at equal scores {which} shown to differ from all rows."
 
 
 def _class_sentence(grounds: Grounds) -> str:
@@ -338,11 +348,11 @@ def segment_name(segment: SegmentRow) -> str:
     return f"{shorten(segment['column'], LONGEST)} = {shorten(segment['value'], LONGEST)}"
 
 
-def _finding(segment: SegmentRow) -> str:
+def _finding(segment: SegmentRow, findings: Mapping[str, str]) -> str:
     """How a flagged segment is off: by which factor, or in percentages if that says more."""
     finding = segment["finding"]
     if "predicted" not in finding:
-        return str(finding)
+        return findings[f"{segment['column']} = {segment['value']}"]
     ratio = segment["ratio"]
     low = segment["ratio_low"]
     high = segment["ratio_high"]

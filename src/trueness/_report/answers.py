@@ -9,7 +9,7 @@ from trueness._text.strings import capitalized, quoted, uncapitalized
 from trueness.results import Verdict
 from trueness.results._page import Conclusion, Model
 from trueness.results._verdict import Code
-from trueness.results._verdict_words import error
+from trueness.results._verdict_words import error, pvalue_in_words
 
 _MOST_NAMES = 6
 # One model, several models; the worst first.
@@ -99,6 +99,7 @@ def conclusion(verdict: Verdict, name: str = "") -> Conclusion:
         evidence=verdict.evidence,
         error=verdict.error,
         error_in_short=error(verdict, "points"),
+        pvalue=pvalue_in_words(verdict),
         questions=verdict.questions,
         level=verdict.level,
         clusters=verdict.clusters,

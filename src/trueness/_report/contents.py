@@ -280,7 +280,13 @@ def _with_answers(
 ) -> Model:
     """The model with the four answers of the first screen."""
     grounds = Grounds(
-        verdict, model.picture, tested, model.slices, model.classes, model.summary.brier
+        verdict=verdict,
+        picture=model.picture,
+        segments=tested,
+        slices=model.slices,
+        classes=model.classes,
+        brier=model.summary.brier,
+        advice=model.advice,
     )
     command = command_for(
         model.advice, verdict, provenance, model.name, has_remedies=model.remedies is not None

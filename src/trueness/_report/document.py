@@ -182,7 +182,7 @@ def _strip(contents: Contents, width: int) -> str:
                 shorten(visible(model.name), _LONGEST_NAME),
                 STATES[model.verdict.code],
                 model.verdict.error_in_short,
-                model.summary.pvalue_in_words,
+                model.verdict.pvalue,
                 model.answers["action"].phrase,
             ]
         )

@@ -152,7 +152,7 @@ def _model(i: int, model: Model, contents: Contents) -> dict[str, Any]:
     return {
         "id": f"m{i}",
         "model": model,
-        "p": model.summary.pvalue_in_words,
+        "p": model.verdict.pvalue,
         "error": model.verdict.error_in_short,
         "headline": headline,
         "certainty": certainty,

@@ -125,10 +125,11 @@ def _share(value: float) -> Cell:
 
 _MOST_SEGMENTS = 40
 _SEGMENT_TERMS = (
-    "P against all rows: whether the segment has an error of its own. Shrunk gap: small segments "
-    "are pulled towards the gap of all rows; its brackets hold at {level} for one segment alone, "
-    "those of obs./exp. for all together. Cost: share of the rows × shrunk gap², in percent of "
-    "the Brier score: what a correct mean in this segment would save."
+    "P against all rows: whether the segment differs from all rows at equal scores, their common "
+    "shift and slope undone. Shrunk gap: small segments are pulled towards the gap of all rows; "
+    "its brackets hold at {level} for one segment alone, those of obs./exp. for all together. "
+    "Cost: share of the rows × shrunk gap², in percent of the Brier score: what a correct mean in "
+    "this segment would save."
 )
 
 
@@ -186,10 +187,11 @@ def segments_table(segments: Segments, brier: float, covered: Coverage | None = 
     shown = shown_segments(segments)
     rows = []
     for row in shown:
+        name = f"{row['column']} = {row['value']}"
         gap, *_ = signed_with_limits(row["gap"], row["gap_low"], row["gap_high"])
         cost = row["cost"] / brier if brier > 0 else math.nan
         cells = {
-            "flag": _flag(row["flagged"], row["finding"]),
+            "flag": _flag(row["flagged"], segments.findings.get(name, "")),
             "gap": Cell(row["gap"], gap),
             "shrunk": _with_limits(row["shrunk_gap"], row["shrunk_low"], row["shrunk_high"], 3),
             "ratio": bracketed(row["ratio"], row["ratio_low"], row["ratio_high"], ratio),

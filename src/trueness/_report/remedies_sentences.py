@@ -4,8 +4,8 @@ import math
 from functools import partial
 
 from trueness._assess.advice import OFF
-from trueness._assess.answers import OF_A_SEGMENT
 from trueness._assess.commands import as_options, in_python, shifts_segments
+from trueness._assess.where import OF_A_SEGMENT
 from trueness._text.numbers import (
     changed,
     count,

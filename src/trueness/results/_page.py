@@ -165,6 +165,8 @@ class Conclusion:
     """How far off, in a few words."""
     error_in_short: str = ""
     """The same, with "points" in place of "percentage points"."""
+    pvalue: str = ""
+    """The p-value of what decided, in words; with "segments" or "classes" if only these are off."""
     questions: str = ""
     """Which questions were asked, if there are several."""
     level: float = math.nan
@@ -310,6 +312,8 @@ class Segments:
     """How they were tested."""
     notes: tuple[str, ...]
     """How columns were cut, and what else to know."""
+    findings: Mapping[str, str]
+    """What is wrong with each flagged one, by column and value: with its slope if that decided."""
 
     @property
     def flagged(self) -> list[Mapping[str, Any]]:

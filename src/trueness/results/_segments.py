@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trueness._text.numbers import count, level_percent, p_value, points, total
+from trueness._text.numbers import count, level_percent, number, p_value, points, total
 from trueness._text.strings import align
 from trueness.results._record import Record, Table, with_two_columns
 from trueness.typing import Bools, Floats, Ints
@@ -24,6 +24,13 @@ _PROTECTED = re.compile(
 def is_protected(column: str) -> bool:
     """Whether the law may protect what a column names: a map by it is never advised unasked."""
     return _PROTECTED.search(column) is not None
+
+
+def finding_in_words(finding: str, slope: float, low: float, high: float) -> str:
+    """The finding about a segment, with the slope that decided, if one did."""
+    if math.isnan(slope):
+        return finding
+    return f"{finding} (slope {number(slope, 2)}, {number(low, 2)} to {number(high, 2)})"
 
 
 @dataclass(frozen=True)
@@ -137,6 +144,13 @@ class Segments(_Gaps):
     """Probability of any false flag, at most."""
     assumptions: str
     """The assumptions behind the p-values."""
+    slope: Floats
+    """The calibration slope if the finding is 'too extreme' or 'too moderate'; otherwise, and of
+    sums, nan."""
+    slope_low: Floats
+    """Lower limit of the slope, for all segments together."""
+    slope_high: Floats
+    """Upper limit."""
 
     def __str__(self) -> str:
         names = {"column": self.column, "value": self.value}
@@ -145,6 +159,12 @@ class Segments(_Gaps):
             text += f"\n… {len(self) - _SHOWN:,} more"
         sentence = with_two_columns(self.sentence, " ".join(self.notes))
         return f"{sentence}\n{text}"
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What is wrong with each segment, with the slope where that decided."""
+        slopes = zip(self.finding, self.slope, self.slope_low, self.slope_high, strict=True)
+        return tuple(finding_in_words(*found) for found in slopes)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -251,6 +271,11 @@ class Slices(_Gaps):
             "rows" if name == "n" else name: values for name, values in super().columns().items()
         }
 
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What is wrong with each slice."""
+        return self.finding
+
     def calibrated_within(self, epsilon: float) -> bool:
         """Whether, at this level, no slice that was tested has a gap beyond `epsilon`."""
         return self.worst_gap_high <= epsilon
@@ -321,7 +346,7 @@ def _table(
             f"{gaps.gap[i]:+.4f}",
             f"{gaps.gap_low[i]:+.4f} to {gaps.gap_high[i]:+.4f}",
             p_value(p[i]),
-            gaps.finding[i],
+            gaps.findings[i],
         ]
         lines.append([*(values[i] for values in names.values()), *numbers])
     return align([head, *lines], [*[False] * len(names), *[True] * 5, False, False])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from trueness._text.numbers import level_percent, number, percent, short_number
+from trueness._text.strings import capitalized, uncapitalized
 from trueness.results._coverage import Coverage
 from trueness.results._first_screen import Answer
 from trueness.results._statements import FlaggedGroup, Statement, how_far_in_words
@@ -23,22 +24,32 @@ def answers_on_statement(
     if statement is None or statement.coverage is None:
         return {}
     covered = statement.coverage
+    of_segments = [flagged for flagged in flags if flagged.kind == "segment"]
     if statement.kind == "interval":
         answers = {
             "how_far": _how_far_of_interval(how_far_in_words(statement), covered),
-            "where": _where_of_interval(flags, covered),
+            "where": _where_of_interval(of_segments, covered),
             "cost": _cost_of_interval(covered),
         }
     else:
         answers = {
             "how_far": _how_far_of_quantiles(how_far_in_words(statement), covered),
-            "where": _where_of_quantiles(covered),
+            "where": _where_of_quantiles(of_segments, covered),
             "cost": Answer("What does it cost?", "Not measured here", "", {}),
         }
+    segment = next((flags for flags in of_segments if flags.own != 0), None)
+    if segment is not None and not statement.errors and segment.size():
+        answers["how_far"] = _how_far_of_segment(segment, answers["how_far"])
     return {
         name: replace(answer, numbers={**usual[name].numbers, **answer.numbers})
         for name, answer in answers.items()
     }
+
+
+def _how_far_of_segment(segment: FlaggedGroup, all_rows: Answer) -> Answer:
+    """The gap of the worst segment, where only segments are off, then that of all rows."""
+    detail = f"Over all rows: {uncapitalized(all_rows.phrase)}. {all_rows.detail}".rstrip()
+    return replace(all_rows, phrase=capitalized(segment.size()), detail=detail)
 
 
 def _how_far_of_interval(phrase: str, covered: Coverage) -> Answer:
@@ -50,12 +61,11 @@ def _how_far_of_interval(phrase: str, covered: Coverage) -> Answer:
     return Answer("How far off?", phrase, detail, {"coverage": covered.to_dict()})
 
 
-def _where_of_interval(flags: Sequence[FlaggedGroup], covered: Coverage) -> Answer:
+def _where_of_interval(segments: Sequence[FlaggedGroup], covered: Coverage) -> Answer:
     """The segment whose coverage is worst, and on which side outcomes lie outside.
 
     Without a flagged segment, the sides alone.
     """
-    segments = [flagged for flagged in flags if flagged.kind == "segment"]
     sides = ""
     if covered.below is not None and covered.above is not None:
         sides = f"{percent(covered.below)} of outcomes lie below, {percent(covered.above)} above."
@@ -92,7 +102,12 @@ def _how_far_of_quantiles(phrase: str, covered: Coverage) -> Answer:
     return Answer("How far off?", phrase, detail, numbers)
 
 
-def _where_of_quantiles(covered: Coverage) -> Answer:
+def _where_of_quantiles(segments: Sequence[FlaggedGroup], covered: Coverage) -> Answer:
+    """The segment with an error of its own, or the levels that are farthest off."""
+    of_its_own = [segment for segment in segments if segment.own != 0]
+    if of_its_own:
+        detail = f"{of_its_own[0].sentence}. {covered.farthest}".strip()
+        return Answer("Where?", f"In {of_its_own[0].worst_in_words}", detail, {})
     if not covered.farthest:
         return Answer("Where?", "No level stands out", "", {})
     return Answer("Where?", "At some levels", covered.farthest, {})

@@ -125,6 +125,9 @@ class FlaggedGroup(Protocol):
     def worst_in_words(self) -> str: ...
     @property
     def sentence(self) -> str: ...
+    @property
+    def finding(self) -> str: ...
+    def size(self, unit: str = ...) -> str: ...
 
 
 class NeededRows(Protocol):
@@ -241,12 +244,9 @@ def _intervals_in_words(statement: Statement, v: Judged) -> str:
     covers = f"The {statement.words} cover {coverage.covers}"
     if statement.words == "intervals":
         covers = f"{covers} where {percent(float(coverage.stated[0]))} is stated"
-    worst = _worst_segment(v)
     if v.code == "miscalibrated" and v.rejected:
         error = " and ".join(statement.errors) or "coverage does not follow what is stated"
-        if worst:
-            error = f"{error}, above all for {worst}"
-        return f"{covers}: {error}"
+        return f"{covers}: {error}{_worst_segment(statement, v)}"
     if v.code == "nearly-calibrated":
         return f"{covers}: slightly {' and '.join(statement.errors) or 'off'}"
     if v.flags:
@@ -262,17 +262,15 @@ def _intervals_in_words(statement: Statement, v: Judged) -> str:
 
 
 def _quantiles_in_words(statement: Statement, v: Judged) -> str:
-    worst = _worst_segment(v)
-    above_all = f", above all for {worst}" if worst else ""
     if v.code in ("miscalibrated", "nearly-calibrated") and v.rejected:
         degree = "slightly " if v.code == "nearly-calibrated" else ""
         errors = " and ".join(statement.errors)
         if not errors:
             return (
                 f"The {statement.words} are {degree}off: outcomes are not spread as they "
-                f"state{above_all}"
+                f"state{_worst_segment(statement, v)}"
             )
-        return f"The {statement.words} are {degree}{errors}{above_all}"
+        return f"The {statement.words} are {degree}{errors}{_worst_segment(statement, v)}"
     if v.flags:
         return f"The {statement.words} hold over all rows, but {_worst_in_words(v)}"
     if v.code == "too-good":
@@ -288,10 +286,18 @@ def _are(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def _worst_segment(v: Judged) -> str:
-    """The segment that differs most from all rows; empty if none does."""
+def _worst_segment(statement: Statement, v: Judged) -> str:
+    """The segment that differs most from all rows, after the errors of these; empty if none does.
+
+    With a finding that is not among the errors of all rows it has a sentence of its own.
+    """
     segments = [flags for flags in v.flags if flags.kind == "segment" and flags.own != 0]
-    return segments[0].worst if segments else ""
+    if not segments:
+        return ""
+    worst = segments[0]
+    if statement.errors and not any(error.startswith(worst.finding) for error in statement.errors):
+        return f". Off by itself: {worst.worst_in_words}"
+    return f", above all for {worst.worst}"
 
 
 def _worst_in_words(v: Judged) -> str:
@@ -304,12 +310,18 @@ _HEADLINES: Mapping[str, Callable[[Statement, Judged], str]] = {
 }
 
 
-def adjust_in_words(statement: Statement) -> tuple[str, str]:
-    """What to do about intervals or quantiles that do not hold, and why."""
+def adjust_in_words(statement: Statement, verdict: Judged) -> tuple[str, str]:
+    """What to do about intervals or quantiles that do not hold, and why.
+
+    Where they hold over all rows, it is about the rows of the worst segment.
+    """
+    place = ""
+    if verdict.flags and not verdict.rejected:
+        place = f" for {verdict.flags[0].worst}"
     if statement.kind == "interval":
-        phrase = "Adjust the intervals with tn.IntervalCalibration"
+        phrase = f"Adjust the intervals{place} with tn.IntervalCalibration"
         return phrase, "Fit it on some rows, and judge its intervals on others."
-    phrase = "Map the levels with a calibrator"
+    phrase = f"Map the levels{place} with a calibrator"
     reason = (
         "tn.SplineCalibration().fit(events) learns how often outcomes are at most the quantile "
         "of each level; read the quantiles at the levels that it maps to the wanted ones."

@@ -4,12 +4,13 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from trueness._text.numbers import count, number, p_value
+from trueness._text.numbers import count, number, p_value, points
 from trueness._text.strings import capitalized, shorten
 from trueness.results import _verdict_words as words
 from trueness.results._first_screen import in_lines, rows_and_level
 from trueness.results._inference import Estimate, Interval, PriorShift, Significance
 from trueness.results._record import Record, with_two_columns
+from trueness.results._segments import finding_in_words
 from trueness.results._statements import Statement
 
 Code: TypeAlias = Literal[
@@ -122,6 +123,18 @@ class Flags(Record):
     own: int | None = None
     """How many of them differ from the error of all rows; None if that was not tested. The worst is
     one of these."""
+    gap: float = math.nan
+    """Event rate − mean score of the worst."""
+    gap_low: float = math.nan
+    """Its lower limit, for all of them together."""
+    gap_high: float = math.nan
+    """Its upper limit."""
+    slope: float = math.nan
+    """The calibration slope of the worst, if that was flagged; else nan."""
+    slope_low: float = math.nan
+    """Its lower limit, for all of them together."""
+    slope_high: float = math.nan
+    """Its upper limit."""
 
     @property
     def share(self) -> str:
@@ -139,8 +152,26 @@ class Flags(Record):
         kind = "" if self.kind == "segment" else f"{self.kind} "
         worst = f"{kind}{shorten(self.worst, 64)}"
         if clear:
-            return f"{worst}, {self.finding}{fold}"
+            slope = (self.slope, self.slope_low, self.slope_high)
+            return f"{worst}, {finding_in_words(self.finding, *slope)}{fold}"
         return worst
+
+    def size(self, unit: str = "percentage points") -> str:
+        """How far the worst is off: its slope if that was flagged, else its gap; empty if unknown.
+
+        "2.8 percentage points in age = to 29 (0.7 to 4.9)".
+        """
+        worst = shorten(self.worst, 64)
+        if not math.isnan(self.slope):
+            low, high = number(self.slope_low, 2), number(self.slope_high, 2)
+            return f"slope {number(self.slope, 2)} in {worst} ({low} to {high})"
+        if math.isnan(self.gap_low):
+            return ""
+        ends = (self.gap_low, self.gap_high)
+        if self.gap < 0:
+            ends = (-self.gap_high, -self.gap_low)
+        gap, low, high = points(abs(self.gap), *ends)
+        return f"{gap} {unit} in {worst} ({low} to {high})"
 
     @property
     def by(self) -> str:
@@ -166,7 +197,7 @@ class Flags(Record):
             worst = f", above all {self.worst_in_words}"
         which = f"{self.share} {verb} flagged ({p_value(self.pvalue)}, {self.by})"
         if self.own == 0:
-            return f"{which}, but not shown to differ from all rows"
+            return f"{which}, but at equal scores not shown to differ from all rows"
         return f"{which}{worst}"
 
     def __str__(self) -> str:

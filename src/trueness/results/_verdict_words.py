@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from trueness._text.numbers import (
+    MISSING,
     count,
     in_digits,
     level_percent,
@@ -15,7 +16,7 @@ from trueness._text.numbers import (
     ratio,
     span,
 )
-from trueness._text.strings import capitalized, shorten
+from trueness._text.strings import capitalized
 from trueness.results._inference import Estimate, Interval
 from trueness.results._statements import how_far_in_words
 
@@ -114,9 +115,9 @@ def _not_calibrated(v: Judged) -> str:
     uncertain = "; how far off is uncertain" if v.is_size_uncertain else ""
     errors = _errors(v)
     if errors and uncertain:
-        above_all = [flags.worst for flags in v.flags if flags.kind == "segment" and flags.own]
-        if above_all:
-            uncertain = f", above all in {shorten(above_all[0], 64)}"
+        by_itself = [flags for flags in v.flags if flags.kind == "segment" and flags.own]
+        if by_itself:
+            uncertain = f". Off by itself: {by_itself[0].worst_in_words}"
     if errors:
         return f"{opening}: {', and '.join(errors)}{uncertain}"
     if uncertain:
@@ -179,13 +180,35 @@ def _no_sign(v: Judged) -> str:
 def error(v: Judged, unit: str = "percentage points") -> str:
     """How far off, in a few words; the bound alone where nothing was shown.
 
-    Of rare events the factor leads. Empty where nothing is known.
+    Where only a part of the rows is off, it is about the worst part. Of rare events the factor
+    leads, unless an error of another kind was shown. Empty where nothing is known.
     """
-    if v.rare and _has_ratio(v):
+    if v.flags and not v.rejected and not v.is_of_labels:
+        worst: str = v.flags[0].size(unit)
+        if worst:
+            return worst
+    if leads_by_ratio(v):
         return f"{times(v.observed_expected)} times as many {nouns(v).events} as predicted"
     if v.interval is None:
         return _average_gap(v, unit)
     return typical_error(v.interval, rejected=v.rejected, unit=unit)
+
+
+def leads_by_ratio(v: Judged) -> bool:
+    """Whether observed/expected is the size: of rare events, if nothing else was shown."""
+    if not v.rare or not _has_ratio(v):
+        return False
+    includes_one = v.observed_expected.low <= 1 <= v.observed_expected.high
+    return not (v.rejected and includes_one and v.interval is not None)
+
+
+def pvalue_in_words(v: Judged) -> str:
+    """The p-value of what decided: of all rows, or of the parts if only these are off."""
+    if v.flags and not v.rejected:
+        flags = v.flags[0]
+        kinds = "classes" if flags.kind == "class" else f"{flags.kind}s"
+        return f"{kinds} {p_value(flags.pvalue)}"
+    return MISSING if v.test is None else str(v.test.pvalue_in_words)
 
 
 def how_far_off(v: Judged) -> str:

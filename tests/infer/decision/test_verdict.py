@@ -170,10 +170,10 @@ def test_segments_that_are_off_as_all_rows_are_not_named(base):
     p = rng.uniform(0.05, 0.5, 3_000)
     found = tn.verdict(drawn(1.6 * p, p), p, by={"sex": np.arange(3_000) % 2})
     assert found.flags[0].own == 0
-    words = ", all segments jointly), but not shown to differ from all rows"
+    words = ", all segments jointly), but at equal scores not shown to differ from all rows"
     assert f"; 2 of 2 segments are flagged (p < 0.0001{words};" in found.certainty
     one = str(replace(found.flags[0], flagged=1))
-    assert one.endswith(" jointly), but not shown to differ from all rows.")
+    assert one.endswith(" jointly), but at equal scores not shown to differ from all rows.")
 
 
 @pytest.mark.slow

@@ -27,6 +27,7 @@ from trueness.infer.group._segment_rows import SegmentRows, of_groups, of_rows
 from trueness.infer.group._segment_tests import joint_tests
 from trueness.infer.group._slice_sums import segment_sums
 from trueness.infer.limits._observed_expected import ratio_limits
+from trueness.infer.limits._slope import slope_limits
 from trueness.infer.null._redrawn_labels import is_nearly_normal
 from trueness.infer.test._calibration_test import test_of
 from trueness.infer.test._pair_tests import required_draws
@@ -42,6 +43,8 @@ _ROUNDED = (
     " Labels contradict scores of exactly 0 or 1; for the test those were moved by up to half of "
     "`rounded_to`."
 )
+BY_SLOPE = ("too extreme", "too moderate")
+"""What is wrong with a segment whose slope was flagged: below 1, above 1."""
 # The segments that a note names.
 _NAMED = 6
 # Rows of a segment that is too small to be judged alone.
@@ -62,7 +65,24 @@ def segments_of(
     """
     rows = of_rows(evidence, columns, "segments")
     segments = describe_segments(rows, level, resamples, seed, evidence.rounded_to)
+    segments = _with_slopes(segments, evidence, columns)
     return replace(segments, notes=(*evidence.notes, *segments.notes))
+
+
+def _with_slopes(
+    segments: Segments, evidence: Evidence, columns: tuple[SegmentColumn, ...]
+) -> Segments:
+    """The segments with the slopes, and their joint limits, of those whose slope was flagged."""
+    by_name = {column.name: column for column in columns}
+    slopes = np.full((len(segments), 3), np.nan)
+    for i in np.flatnonzero(np.isin(segments.finding, BY_SLOPE)):
+        column = by_name[segments.column[i]]
+        rows = np.flatnonzero(column.code == column.values.index(segments.value[i]))
+        part = evidence.at(rows)
+        limits = slope_limits(part.cells, segments.level ** (1 / len(segments)), part.in_clusters)
+        slopes[i] = limits.value, limits.low, limits.high
+    slope, low, high = slopes.T
+    return replace(segments, slope=slope, slope_low=low, slope_high=high)
 
 
 def sums_by_group(
@@ -156,7 +176,8 @@ def describe_segments(
     flagged = tests.adjusted <= alpha
     cost = sums.weight / rows.weight.sum() * shrunk_gap**2
     by_gap = np.where(rate < score, "over-predicted", "under-predicted")
-    by_slope = np.where(tests.slope_sign < 0, "too extreme", "too moderate")
+    by_slope = np.where(tests.slope_sign < 0, *BY_SLOPE)
+    unknown = np.full(score.size, np.nan)
     finding = np.where(flagged, np.where(tests.by_slope, by_slope, by_gap), "")
     names = [(column.name, value) for column in rows.columns for value in column.values]
     notes = [*(column.note for column in rows.columns), _small(sums.n)]
@@ -185,6 +206,9 @@ def describe_segments(
         ratio=ratio[order],
         ratio_low=ratio_low[order],
         ratio_high=ratio_high[order],
+        slope=unknown,
+        slope_low=unknown,
+        slope_high=unknown,
         cost=cost[order],
         flagged=flagged[order],
         shrunk_gap=shrunk_gap[order],

@@ -1,0 +1,75 @@
+"""Headline, size, place, advice and p-value speak of the finding that decided."""
+
+import numpy as np
+import pytest
+
+import trueness as tn
+
+
+def too_extreme_in_the_north(seed=3, n=6_000):
+    """Right over all rows; in the north too extreme, in the south as much too moderate."""
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.1, 0.9, n)
+    region = np.where(np.arange(n) % 2 == 0, "north", "south")
+    slope = np.where(region == "north", 0.7, 1.4)
+    log_odds = slope * np.log(p / (1 - p))
+    y = (rng.random(n) < 1 / (1 + np.exp(-log_odds))).astype(int)
+    return y, p, region
+
+
+@pytest.fixture(scope="module")
+def by_slope():
+    y, p, region = too_extreme_in_the_north()
+    return tn.assess(y, p, by={"region": region})
+
+
+def test_where_only_segments_are_off_the_size_and_the_p_value_are_theirs(by_slope):
+    verdict = by_slope.verdict
+    assert not verdict.rejected
+    flags = verdict.flags[0]
+    assert flags.slope_low < flags.slope < flags.slope_high
+    assert verdict.error == flags.size()
+    assert f"slope {flags.slope:.2f} in {flags.worst} (" in verdict.error
+    y, p, region = too_extreme_in_the_north()
+    brief = tn.report(y, {"a": p, "b": np.round(p, 2)}, by={"region": region}, progress=False).brief
+    assert "segments p" in brief
+    assert f"slope {flags.slope:.2f} in {flags.worst}" in brief
+
+
+def test_a_finding_by_the_slope_shows_the_slope(by_slope):
+    segments = by_slope.segments
+    for finding, words, slope in zip(
+        segments.finding, segments.findings, segments.slope, strict=True
+    ):
+        assert words.startswith(f"{finding} (slope {slope:.2f}, ")
+        assert words in str(segments)
+    y, p, region = too_extreme_in_the_north()
+    north = segments.slope[segments.value.index("north")]
+    assert north == pytest.approx(
+        tn.calibration_slope(y[region == "north"], p[region == "north"]), rel=1e-6
+    )
+
+
+def test_observed_over_expected_leads_only_where_it_excludes_one():
+    rng = np.random.default_rng(2)
+    p = rng.beta(0.5, 30, 40_000)
+    log_odds = 1.5 * np.log(p / (1 - p))
+    moved = 1 / (1 + np.exp(-log_odds))
+    moved *= p.mean() / moved.mean()
+    verdict = tn.verdict((rng.random(p.size) < moved).astype(int), p)
+    ratio = verdict.observed_expected
+    assert verdict.rejected
+    assert ratio.low <= 1 <= ratio.high
+    assert verdict.error.startswith("typically ")
+
+
+def test_the_advised_segment_is_the_place_and_the_size():
+    rng = np.random.default_rng(1)
+    p = rng.uniform(0.05, 0.95, 4_000)
+    region = np.where(np.arange(p.size) % 10 == 0, "south", "north")
+    rate = np.where(region == "south", p / 2, p)
+    y = (rng.random(p.size) < rate).astype(int)
+    found = tn.report(y, p, by={"region": region}, progress=False).to_dict()["models"][0]["answers"]
+    assert found["action"]["phrase"] == "Recalibrate region = south separately"
+    assert found["where"]["phrase"] == "In region = south"
+    assert "percentage points in region = south (" in found["how_far"]["phrase"]
