@@ -113,6 +113,7 @@ SPECIAL = {
     "each": {"a<b": results.Estimate("<i>", 0.1, 0.05, 0.2, 0.95, "t", 9, "<i>")},
     "differences": {"a<b": results.Estimate("<i>", 0.1, 0.05, 0.2, 0.95, "t", 9, "<i>")},
     "conditional": None,
+    "decisive": None,
     "quantity": "l2",
     "code": "miscalibrated",
     "power": None,
