@@ -66,7 +66,7 @@ class AcceptThreshold(Record):
             if self.humans is not None:
                 labels = "human label"
                 n = self.humans
-            more = "no threshold does so well here, so how many would be needed cannot be told"
+            more = "no threshold does so well here, so it is unknown how many would be needed"
             if self.accuracy == 1:
                 more = f"no number of {labels}s can show that none is wrong"
             if self.rows_needed is not None:

@@ -155,7 +155,7 @@ class Route(Record):
         )
 
     def _refusal(self, allowed: str) -> str:
-        more = "no threshold does so well here, so how many would be needed cannot be told"
+        more = "no threshold does so well here, so it is unknown how many would be needed"
         if self.rows_needed is not None:
             more = f"about {count(self.rows_needed, 'row')} would be needed"
         rows = f"{count(self.n, 'row')} at {level_percent(self.level)}"

@@ -88,7 +88,7 @@ def test_what_cannot_be_certified_is_an_answer():
     assert tn.route([1] * 299, np.linspace(0, 1, 299), [1] * 299).certified
     wrong = tn.route([0] * 500, [0.5] * 500, [1] * 500)
     assert (wrong.certified, wrong.rows_needed) == (False, None)
-    assert "how many would be needed cannot be told" in str(wrong)
+    assert "it is unknown how many would be needed" in str(wrong)
     assert wrong.to_watch() == {}
     assert math.isnan(wrong.harm_allowed)
     assert json.loads(json.dumps(wrong.to_dict()))["threshold"] is None
