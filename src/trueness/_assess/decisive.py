@@ -17,8 +17,8 @@ def decisive_row(a: Asked, verdict: Verdict) -> DecisiveRow | None:
     """The row without which calibration is not rejected, or the slope changes its sign.
 
     Only the row whose label was least probable is tried, and only if chance would hardly bring one
-    like it among all rows. None if calibration is not rejected, for events and several classes, for sums, and for
-    scores of exactly 0 or 1, of which the test says more.
+    like it among all rows. None if calibration is not rejected, for events and several classes, for
+    sums, and for scores of exactly 0 or 1, of which the test says more.
     """
     evidence = a.view("confidence")
     if not verdict.rejected or not evidence.has_rows:
