@@ -458,8 +458,7 @@ def test_a_page_of_intervals_says_nothing_that_needs_scores_that_differ():
     ):
         assert f"{words} " not in text, words
         assert f">{words}<" not in text, words
-    assert "Observed/expected" in text
-    assert "Calibration in the large" in text
+    assert "Stated and observed shares" in text
     assert "no finite estimate" not in text
 
 

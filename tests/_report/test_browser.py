@@ -526,3 +526,15 @@ def test_a_page_about_clusters_shows_which_numbers_allow_for_them(opened):
     for width in (1280, 390):
         resize(page, width)
         assert page.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_on_a_telephone_no_table_is_wider_than_the_screen(opened, off):
+    page = opened(off, width=400)
+    too_wide = """return [...document.querySelectorAll(".scroll")].filter((box) => box.scrollWidth > box.clientWidth + 1)
+        .map((box) => box.getAttribute("aria-label"))"""
+    assert page.execute_script(too_wide) == []
+    bins = one(page, "table.bins")
+    assert not one(bins, "thead").is_displayed()
+    first = one(bins, "tbody td:nth-child(3)")
+    label = "return getComputedStyle(arguments[0], '::before').content"
+    assert page.execute_script(label, first) == '"Rows "'

@@ -116,7 +116,7 @@ def test_pages_on_intervals_and_quantiles_have_only_what_fits_them(rows):
             for word in ("AUC", "Slope", "Prevalence", "TCE 1", "MCE:", "Emax", "TRIPOD"):
                 assert word not in text
             assert "Stated and observed shares" in text
-            assert f"{covered.low[0]:.4f} to {covered.high[0]:.4f}" in text
+            assert f"{percent(covered.low[0])} to {percent(covered.high[0])}" in text
         assert ("event: outcome" in report.to_text()) == has_event
     assert "· 600 outcomes with quantiles at 3 levels ·" in report.to_text()
     assert "600 outcomes with quantiles at 3 levels: 1,800 rows" in report.page()

@@ -15,6 +15,7 @@ from trueness._text.numbers import (
     bin_name,
     count,
     level_percent,
+    percent,
     ratio,
     signed_with_limits,
     small_share,
@@ -93,8 +94,15 @@ def coverage_table(covered: Coverage) -> Table:
     for stated, value, low, high in zip(
         covered.stated, covered.value, covered.low, covered.high, strict=True
     ):
-        gap = signed_with_limits(value - stated, low - stated, high - stated)[0]
-        lines.append((stated, value, Cell(low, span(low, high)), Cell(value - stated, gap)))
+        gap, *_ = signed_with_limits(value - stated, low - stated, high - stated)
+        lines.append(
+            (
+                Cell(stated, percent(stated)),
+                Cell(value, percent(value)),
+                Cell(low, span(low, high, percent)),
+                Cell(value - stated, gap),
+            )
+        )
     note = f"Gap: observed − stated. Limits: {covered.method}."
     return Table.from_lines(columns, lines, notes=[note], name="coverage", caption=covered.words)
 

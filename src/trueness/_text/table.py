@@ -30,6 +30,8 @@ Kind: TypeAlias = Literal[
 """How a column's values are written. 'name' is text that a terminal may shorten; 'fraction' has the
 same decimals in all rows; 'percent' is a percentage already, 'share' a fraction written as one."""
 
+_MOST_NARROW = 4
+"""Columns that fit a telephone."""
 _LONGEST_NAME = 32
 _LONG_CELL = 24  # HTML repeats longer ones as a tooltip, since the style may cut them
 _CLASS_NUM = ' class="num"'
@@ -245,24 +247,31 @@ class Table:
         notes = [f'\n<p class="note">{escape(visible(note))}</p>' for note in self.notes]
         caption = escape(visible(self.caption))
         sortable = " data-sortable" if self.sortable else ""
+        classes = f"{self.name} wide" if self._is_wide else self.name
         return (
             f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}">\n'
-            f'<table class="{escape(self.name)}"{sortable}>\n'
+            f'<table class="{escape(classes)}"{sortable}>\n'
             f"<caption>{caption}</caption>\n"
             f"<thead><tr>{head}</tr></thead>\n"
             f"<tbody>\n{body}\n</tbody>\n"
             "</table>\n</div>" + "".join(notes)
         )
 
+    @property
+    def _is_wide(self) -> bool:
+        """Whether a telephone shows each row as a paragraph, in which columns are named."""
+        return self.sortable and len(self.columns) > _MOST_NARROW
+
     def _html_cells(self, column: Column) -> Iterator[str]:
         """The cells of one column as HTML, from the first row on.
 
         Numbers carry their value to sort by; a long text is also its tooltip.
         """
+        label = f' data-label="{escape(visible(column.title))}"' if self._is_wide else ""
         for row, text in zip(self.rows, self.texts(column), strict=True):
             cell = self.cell(row, column.key)
             classes = f"num {cell.mark}".rstrip() if column.is_number else cell.mark
-            attributes = f' class="{classes}"' if classes else ""
+            attributes = f' class="{classes}"{label}' if classes else label
             if column.is_number:
                 value = cell.value if isinstance(cell.value, int | float) else math.nan
                 attributes += f' data-sort="{value}"'
