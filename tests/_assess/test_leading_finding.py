@@ -73,3 +73,22 @@ def test_the_advised_segment_is_the_place_and_the_size():
     assert found["action"]["phrase"] == "Recalibrate region = south separately"
     assert found["where"]["phrase"] == "In region = south"
     assert "percentage points in region = south (" in found["how_far"]["phrase"]
+
+
+def test_limits_that_exclude_zero_without_a_flag_are_explained():
+    """Limits are of the gaps alone; the test also asks for slopes, so it needs a little more."""
+    rng = np.random.default_rng(0)
+    region = np.where(np.arange(2_000) % 2 == 0, "north", "south")
+    p = rng.uniform(0.1, 0.9, region.size)
+    in_north = np.flatnonzero(region == "north")
+    y = (rng.random(region.size) < p).astype(int)
+    explained = []
+    for row in in_north[y[in_north] == 0][:60]:
+        y[row] = 1  # one event more in the north each time
+        found = tn.segments(y, p, {"region": region}, resamples=99)
+        excluded = (found.gap_low > 0) | (found.gap_high < 0)
+        explained.append(bool((excluded & ~found.flagged).any()))
+        words = "Not flagged although the limits of the gap exclude 0: region = north."
+        assert explained[-1] == (words in str(found))
+    assert any(explained)
+    assert found.flagged[list(found.value).index("north")]

@@ -158,7 +158,9 @@ class Segments(_Gaps):
         if len(self) > _SHOWN:
             text += f"\n… {len(self) - _SHOWN:,} more"
         sentence = with_two_columns(self.sentence, " ".join(self.notes))
-        return f"{sentence}\n{text}"
+        # The note on two columns is part of the sentence.
+        others = [note for note in self.notes if not with_two_columns("", note)]
+        return "\n".join([sentence, text, *others])
 
     @property
     def findings(self) -> tuple[str, ...]:

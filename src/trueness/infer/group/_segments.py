@@ -82,7 +82,15 @@ def _with_slopes(
         limits = slope_limits(part.cells, segments.level ** (1 / len(segments)), part.in_clusters)
         slopes[i] = limits.value, limits.low, limits.high
     slope, low, high = slopes.T
-    return replace(segments, slope=slope, slope_low=low, slope_high=high)
+    names = list(zip(segments.column, segments.value, strict=True))
+    note = _wide_slopes(names, (low <= 1) & (high >= 1))
+    return replace(
+        segments,
+        slope=slope,
+        slope_low=low,
+        slope_high=high,
+        notes=tuple(filter(None, (*segments.notes, note))),
+    )
 
 
 def sums_by_group(
@@ -186,6 +194,7 @@ def describe_segments(
     on_average = flagged & (finding == by_gap)
     within = on_average & (low <= score) & (score <= high)
     notes.append(_wide_limits(names, within, weighted=bool((sums.weight != sums.n).any())))
+    notes.append(_narrow_limits(names, ~flagged & ((score < low) | (high < score))))
     order = np.lexsort([np.arange(len(names)), tests.adjusted, -cost])
     assumptions = _assumptions(rows, draws, tests.pooled)
     if moved is not rows:
@@ -282,6 +291,31 @@ def _wide_limits(names: list[tuple[str, str]], flagged_within: Bools, *, weighte
     return (
         f"Flagged although the limits of observed/expected include 1: {shown}. The limits use the "
         f"event rate alone{worth}; the test, which decides, also uses the score of each row."
+    )
+
+
+def _narrow_limits(names: list[tuple[str, str]], excluded: Bools) -> str:
+    """A sentence that names segments that are not flagged although their limits exclude a gap of 0.
+
+    `excluded` marks them.
+    """
+    shown = _some_names(names, excluded)
+    if not shown:
+        return ""
+    return (
+        f"Not flagged although the limits of the gap exclude 0: {shown}. The limits are of the "
+        "gaps alone; the test, which decides, allows for gap and slope of every segment."
+    )
+
+
+def _wide_slopes(names: list[tuple[str, str]], within: Bools) -> str:
+    """A sentence that names segments whose slope is flagged although its limits include 1."""
+    shown = _some_names(names, within)
+    if not shown:
+        return ""
+    return (
+        f"Flagged although the limits of the slope include 1: {shown}. The limits are those of a "
+        "fitted line; the test, which decides, is of its score at slope 1."
     )
 
 
