@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import math
 import sys
 
@@ -200,6 +201,20 @@ def test_what_needs_all_rows_at_once_is_not_streamed(call, tmp_path, words):
     result = call(*words, "x.csv", "--stream")
     assert result.exit_code == 2
     assert "needs all rows at once; leave `--stream` out." in result.stderr
+
+
+def test_the_typical_error_of_sums_is_said_to_be_in_the_bins_of_the_sums(call, tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(300).round(3)
+    pl.DataFrame({"y": (rng.random(300) < p).astype(int), "p": p}).write_csv(tmp_path / "x.csv")
+    words = ["x.csv", "--label", "y", "--prob", "p", "--bins", "20"]
+    assert call("tally", *words, "-o", "x.tally").exit_code == 0
+    words = ["measure", "x.tally", "--no-intervals", "--format", "json"]
+    own = json.loads(call(*words).stdout)
+    coarse = json.loads(call(*words, "--bins", "10").stdout)
+    assert own["models"][0]["measures"]["l2"] == coarse["models"][0]["measures"]["l2"]
+    assert coarse["bins"]["l2"] == own["bins"]["l2"] == "20 bins of equal width"
+    assert coarse["bins"]["ece"] == "10 bins of equal width"
 
 
 @pytest.mark.slow

@@ -19,12 +19,13 @@ from trueness._assess.measured import (
 )
 from trueness._tally.evidence import Evidence
 from trueness._tally.reading import read_rows
+from trueness._tally.rules import BinRule
 from trueness._tally.sums_of_rows import Sums
 from trueness._tally.tally import Binned
 from trueness._text.numbers import rule_in_words
 from trueness.cli._printing import reword_messages, warning, with_limits, wording
 from trueness.cli._reading import about, dropped_message
-from trueness.cli._tally import stream_sums, sums_entry, sums_sentence
+from trueness.cli._tally import own_bins, stream_sums, sums_entry, sums_sentence
 from trueness.errors import InputError
 from trueness.sources._columns import sort_values
 from trueness.sources._data_set import DataSet
@@ -50,6 +51,8 @@ class Measurements:
     options: Options
     binned: bool = False
     clustered: bool = False
+    kept: BinRule | None = None
+    """The bins of stored sums without scores: those of the typical error, whatever is chosen."""
 
     @property
     def level(self) -> float | None:
@@ -70,9 +73,13 @@ class Measurements:
         if not self.binned:
             bins["tce"] = rule_in_words(tn.BlockIsotonic())
         if any(quantity.key.startswith("l2") for quantity in self.quantities):
-            preset = "n^0.4 bins of equal mass, cut at as many of equal width"
-            bins["l2"] = chosen if self.binned else preset
+            bins["l2"] = self._bins_of_typical_error()
         return bins
+
+    def _bins_of_typical_error(self) -> str:
+        if not self.binned:
+            return "n^0.4 bins of equal mass, cut at as many of equal width"
+        return rule_in_words(self.kept or self.options.bins)
 
 
 def measure_all(rows: DataSet, options: Options) -> Measurements:
@@ -169,7 +176,10 @@ def measure_sums(
     def measurements(
         quantities: Iterable[Quantity], measures: Measured, chosen: Options, binned: bool
     ) -> Measurements:
-        return Measurements(tuple(quantities), (measures,), data, tuple(notes), chosen, binned)
+        kept = own_bins(total) if binned else None
+        return Measurements(
+            tuple(quantities), (measures,), data, tuple(notes), chosen, binned, kept=kept
+        )
 
     if total.n == 0:
         empty = Measured(name, (name,), None, {"n": 0}, {})
