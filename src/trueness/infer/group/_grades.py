@@ -716,18 +716,6 @@ def _grade(sums: _GradeSums, i: int, law: OneFactor, model: _Model) -> Grade:
     k = round(events) if whole else rate * rows
     low, high = _rate_limits(law, k, rows, model)
 
-    def upper(probability: float) -> float:
-        """The upper limit of the rate at this one-sided level, if the PD is right."""
-        if model.is_large:
-            return law.quantile(probability)
-        return law.most_events(rows, probability, whole=whole) / rows
-
-    def lower(probability: float) -> float:
-        """The lower limit of the rate at this one-sided level, if the PD is right."""
-        if model.is_large:
-            return law.quantile(1 - probability)
-        return law.fewest_events(rows, probability, whole=whole) / rows
-
     def over_score(value: float) -> float:
         """Observed/expected for a rate; a mean score of 0 allows no event."""
         if score > 0:
@@ -736,13 +724,11 @@ def _grade(sums: _GradeSums, i: int, law: OneFactor, model: _Model) -> Grade:
 
     pvalue = law.at_least(k, rows)
     pvalue_few = law.at_most(k, rows)
-    amber = upper(model.amber)
-    red = upper(model.red)
-    two_sided = (1 + model.level) / 2
+    limits = _limits_if_right(law, rows, model, whole=whole)
     light: Light = _exact_light(pvalue, model)
     if model.is_large:
-        light = _light(amber=rate > amber, red=rate > red)
-    power = _power_of_doubled(law, amber * rows, rows, whole=whole)
+        light = _light(amber=rate > limits.amber, red=rate > limits.red)
+    power = _power_of_doubled(law, limits.amber * rows, rows, whole=whole)
     if light == "green" and power < _NOTICED:
         light = "no power"
     return Grade(
@@ -758,10 +744,10 @@ def _grade(sums: _GradeSums, i: int, law: OneFactor, model: _Model) -> Grade:
         ratio=over_score(rate),
         ratio_low=over_score(low),
         ratio_high=over_score(high),
-        limit_low=lower(two_sided),
-        limit_high=upper(two_sided),
-        amber_above=amber,
-        red_above=red,
+        limit_low=limits.low,
+        limit_high=limits.high,
+        amber_above=limits.amber,
+        red_above=limits.red,
         pvalue=pvalue,
         pvalue_few=pvalue_few,
         pvalue_two_sided=min(1.0, 2 * min(pvalue, pvalue_few)),
@@ -772,6 +758,36 @@ def _grade(sums: _GradeSums, i: int, law: OneFactor, model: _Model) -> Grade:
         power=power,
         conservative=_upper_rate(law, k, rows, model),
     )
+
+
+class _LimitsIfRight(NamedTuple):
+    """Limits of the rate that would be observed if the PD were right."""
+
+    low: float
+    high: float
+    amber: float
+    """The rate above which a grade is amber."""
+    red: float
+
+
+def _limits_if_right(law: OneFactor, rows: float, model: _Model, *, whole: bool) -> _LimitsIfRight:
+    """The limits for so many independent rows, or for infinitely many if the model says so.
+
+    `whole` says that events are whole numbers.
+    """
+
+    def upper(probability: float) -> float:
+        """The upper limit at this one-sided level."""
+        if model.is_large:
+            return law.quantile(probability)
+        return law.most_events(rows, probability, whole=whole) / rows
+
+    two_sided = (1 + model.level) / 2
+    if model.is_large:
+        low = law.quantile(1 - two_sided)
+    else:
+        low = law.fewest_events(rows, two_sided, whole=whole) / rows
+    return _LimitsIfRight(low, upper(two_sided), upper(model.amber), upper(model.red))
 
 
 def _empty_grade(name: str) -> Grade:

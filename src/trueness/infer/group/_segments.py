@@ -6,7 +6,7 @@ Gaps are shrunk towards the whole.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import bdtr, bdtrc
@@ -25,7 +25,7 @@ from trueness._tally.tally import Binned, Parts, Tally, binary_of_two_classes
 from trueness.errors import InputError
 from trueness.infer.group._segment_rows import SegmentRows, of_groups, of_rows
 from trueness.infer.group._segment_tests import joint_tests
-from trueness.infer.group._slice_sums import segment_sums
+from trueness.infer.group._slice_sums import SliceSums, segment_sums
 from trueness.infer.limits._observed_expected import ratio_limits
 from trueness.infer.limits._slope import slope_limits
 from trueness.infer.null._redrawn_labels import is_nearly_normal
@@ -168,33 +168,22 @@ def describe_segments(
     score = sums.expected / sums.weight
     rate = sums.events / sums.weight
     low, high = sums.rate_limits(level ** (1 / score.size))
-    ends = np.cumsum([len(column.values) for column in rows.columns])[:-1]
-    shrunk_parts = [
-        shrink(rows.score, rows.weight, rows.events, column.code, effective, level)
-        for column, effective in zip(rows.columns, np.split(sums.effective, ends), strict=True)
-    ]
-    shrunk_gap, shrunk_low, shrunk_high = (
-        np.concatenate(values) for values in list(zip(*shrunk_parts, strict=True))[:3]
-    )
+    shrunk = _shrunk_gaps(rows, sums.effective, level)
     # A segment whose scores are all 0 has no ratio.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio, ratio_low, ratio_high = (
             np.where(score > 0, value / score, np.nan) for value in (rate, low, high)
         )
     flagged = tests.adjusted <= alpha
-    cost = sums.weight / rows.weight.sum() * shrunk_gap**2
+    cost = sums.weight / rows.weight.sum() * shrunk.gap**2
     by_gap = np.where(rate < score, "over-predicted", "under-predicted")
     by_slope = np.where(tests.slope_sign < 0, *BY_SLOPE)
     unknown = np.full(score.size, np.nan)
     finding = np.where(flagged, np.where(tests.by_slope, by_slope, by_gap), "")
     names = [(column.name, value) for column in rows.columns for value in column.values]
-    notes = [*(column.note for column in rows.columns), _small(sums.n)]
-    if rows.units.clustered:
-        notes.append(_few_clusters(names, sums.clusters))
     on_average = flagged & (finding == by_gap)
     within = on_average & (low <= score) & (score <= high)
-    notes.append(_wide_limits(names, within, weighted=bool((sums.weight != sums.n).any())))
-    notes.append(_narrow_limits(names, ~flagged & ((score < low) | (high < score))))
+    outside = ~flagged & ((score < low) | (high < score))
     order = np.lexsort([np.arange(len(names)), tests.adjusted, -cost])
     assumptions = _assumptions(rows, draws, tests.pooled)
     if moved is not rows:
@@ -220,9 +209,9 @@ def describe_segments(
         slope_high=unknown,
         cost=cost[order],
         flagged=flagged[order],
-        shrunk_gap=shrunk_gap[order],
-        shrunk_low=shrunk_low[order],
-        shrunk_high=shrunk_high[order],
+        shrunk_gap=shrunk.gap[order],
+        shrunk_low=shrunk.low[order],
+        shrunk_high=shrunk.high[order],
         pvalue=tests.pvalue[order],
         slope_pvalue=tests.slope_pvalue[order],
         adjusted_pvalue=tests.adjusted[order],
@@ -233,8 +222,52 @@ def describe_segments(
         level=level,
         draws=draws,
         assumptions=assumptions,
-        notes=tuple(filter(None, notes)),
+        notes=_notes(rows, sums, names, within=within, outside=outside),
     )
+
+
+class _Shrunk(NamedTuple):
+    """The gaps of all segments, shrunk, with their limits."""
+
+    gap: Floats
+    low: Floats
+    high: Floats
+
+
+def _shrunk_gaps(rows: SegmentRows, effective: Floats, level: float) -> _Shrunk:
+    """The gaps of the segments of each column, shrunk to those of the column's other segments.
+
+    `effective` is the number of independent rows of each segment.
+    """
+    ends = np.cumsum([len(column.values) for column in rows.columns])[:-1]
+    of_columns = []
+    for column, of_segments in zip(rows.columns, np.split(effective, ends), strict=True):
+        of_columns.append(
+            shrink(rows.score, rows.weight, rows.events, column.code, of_segments, level)
+        )
+    gap, low, high = (np.concatenate(values) for values in list(zip(*of_columns, strict=True))[:3])
+    return _Shrunk(gap, low, high)
+
+
+def _notes(
+    rows: SegmentRows,
+    sums: SliceSums,
+    names: list[tuple[str, str]],
+    *,
+    within: Bools,
+    outside: Bools,
+) -> tuple[str, ...]:
+    """What to know of the segments: how columns were cut, small ones, few clusters, wide limits.
+
+    `within` says which flagged segments have their mean score within the limits of their rate, and
+    `outside` which others have it outside.
+    """
+    notes = [*(column.note for column in rows.columns), _small(sums.n)]
+    if rows.units.clustered:
+        notes.append(_few_clusters(names, sums.clusters))
+    notes.append(_wide_limits(names, within, weighted=bool((sums.weight != sums.n).any())))
+    notes.append(_narrow_limits(names, outside))
+    return tuple(filter(None, notes))
 
 
 def _assumptions(rows: SegmentRows, draws: int, pooled: bool) -> str:
