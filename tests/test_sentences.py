@@ -235,6 +235,8 @@ def test_the_same_sentence_is_said_everywhere():
     for cell in (found._repr_html_(), a._repr_html_()):
         assert found.headline in cell
         assert "(p &lt; 0.0001, omnibus test); slope" in cell
+        assert '<th scope="row" style="text-align:left;white-space:nowrap">How far off</th>' in cell
+        assert "\\n" not in cell
     for text in (report.brief, report.to_markdown()):
         assert f"{found.error[:1].upper()}{found.error[1:]}" in text
 

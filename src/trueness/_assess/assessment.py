@@ -59,7 +59,7 @@ from trueness.results import (
     Slices,
     Verdict,
 )
-from trueness.results._record import html_cell, html_table, html_text
+from trueness.results._record import html_cell
 from trueness.results._verdict import DetectionPower
 from trueness.typing import ArrayLike, Columns, Kind, Missing, RowOptions, WeightType
 
@@ -300,10 +300,7 @@ class Assessment:
         return f"<Assessment of {self.n:,} rows at level {self.level:g}, seed {self.seed}>"
 
     def _repr_html_(self) -> str:
-        lines = in_words(self._asked)
-        answers = [(name, text) for name, text in lines.answers.items() if text]
-        parts = [html_text(lines.headline), html_table((), answers), html_text(lines.settings)]
-        return html_cell(parts)
+        return html_cell([in_words(self._asked).html])
 
 
 @labels_and_scores

@@ -7,7 +7,13 @@ from trueness._assess.asked import ADVICE, PLACE, REMEDIES, VERDICT, Asked
 from trueness._assess.commands import command_for, fit_arguments
 from trueness.errors import quietly
 from trueness.results import Advice, Verdict
-from trueness.results._first_screen import Answer, answers_in_lines, in_lines, rows_and_level
+from trueness.results._first_screen import (
+    Answer,
+    answers_in_lines,
+    in_html,
+    in_lines,
+    rows_and_level,
+)
 from trueness.results._page import Provenance
 
 
@@ -21,6 +27,11 @@ class Lines(NamedTuple):
 
     def __str__(self) -> str:
         return in_lines(self.headline, self.answers, self.settings)
+
+    @property
+    def html(self) -> str:
+        """The same for a notebook."""
+        return in_html(self.headline, self.answers, self.settings)
 
 
 def in_words(a: Asked) -> Lines:

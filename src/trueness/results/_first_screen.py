@@ -3,14 +3,15 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
 
 from trueness._text.numbers import count, level_percent
-from trueness._text.strings import capitalized, uncapitalized, wrap
+from trueness._text.strings import capitalized, uncapitalized, visible, wrap
 from trueness.results._bins import Bands
-from trueness.results._record import Record
+from trueness.results._record import Record, html_text
 from trueness.typing import Floats
 
 WIDTH = 100
@@ -84,6 +85,22 @@ def in_lines(headline: str, answers: Mapping[str, str], settings: str, width: in
         wrapped = wrap(phrase, width - margin).split("\n")
         text += "\n" + f"  {label}".ljust(margin) + indent.join([*wrapped, *to_copy])
     return f"{text}\n{settings}"
+
+
+def in_html(headline: str, answers: Mapping[str, str], settings: str) -> str:
+    """The same for a notebook, as a table of the answers."""
+    rows = []
+    for label, answer in answers.items():
+        phrase, *to_copy = map(visible, answer.split("\n"))
+        lines = "\n".join(map(escape, to_copy))
+        code = f'<pre style="margin:0;white-space:pre-wrap">{lines}</pre>' if lines else ""
+        if phrase:
+            name = (
+                f'<th scope="row" style="text-align:left;white-space:nowrap">{escape(label)}</th>'
+            )
+            rows.append(f'<tr>{name}<td style="text-align:left">{escape(phrase)}{code}</td></tr>')
+    table = f"<table><tbody>\n{chr(10).join(rows)}\n</tbody></table>" if rows else ""
+    return "\n".join([html_text(headline), table, html_text(settings)])
 
 
 @dataclass(frozen=True)

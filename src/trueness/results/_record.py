@@ -168,6 +168,10 @@ class Record:
             return sentence or self._caption()
         return str(self)
 
+    def _html_opening(self) -> str:
+        """The same as HTML."""
+        return html_text(self._opening())
+
     def _repr_html_(self) -> str:
         """For a notebook: the text, the table of the columns if any, and the fields in a fold."""
         texts = []
@@ -176,7 +180,7 @@ class Record:
                 text = _text(field.name, getattr(self, field.name))
                 if text not in ("", MISSING):
                     texts.append((field.name.replace("_", " "), text))
-        parts = [html_text(self._opening())]
+        parts = [self._html_opening()]
         if self._columns:
             table = self._html_columns()
             if self._text_first:

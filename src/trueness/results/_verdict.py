@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from trueness._text.numbers import count, number, p_value, points
 from trueness._text.strings import capitalized, shorten
 from trueness.results import _verdict_words as words
-from trueness.results._first_screen import in_lines, rows_and_level
+from trueness.results._first_screen import in_html, in_lines, rows_and_level
 from trueness.results._inference import Estimate, Interval, PriorShift, Significance
 from trueness.results._record import Record, with_two_columns
 from trueness.results._segments import finding_in_words
@@ -373,10 +373,16 @@ class Verdict(Record):
         return f"{self.headline} {self.certainty}".rstrip()
 
     def __str__(self) -> str:
+        return in_lines(self.headline, self._answers(), rows_and_level(self.n, self.level))
+
+    def _html_opening(self) -> str:
+        return in_html(self.headline, self._answers(), rows_and_level(self.n, self.level))
+
+    def _answers(self) -> dict[str, str]:
+        """How far off, and the evidence: what is known without fitting a map."""
         evidence = self.evidence.removeprefix("The evidence is ")
         note = "" if self.test is None else self.test.assumptions
-        answers = {
+        return {
             "How far off": words.how_far_off(self),
             "Evidence": capitalized(with_two_columns(evidence, note)),
         }
-        return in_lines(self.headline, answers, rows_and_level(self.n, self.level))
