@@ -169,21 +169,7 @@ def calibration_series(
     if several:
         change, change_pvalue = _change(filled, np.flatnonzero(filled_days), tests, rule, level)
     report(len(days) + 1, len(days) + 1)
-    notes = []
-    if several and tests.draws + 1 < needed:
-        notes.append(
-            f"{tests.draws:,} resamples cannot show a change at this level: it takes "
-            f"`resamples={needed}`."
-        )
-    if isinstance(total, Binned):
-        notes.append(_BINS)
-    if not tests.counted:
-        notes.append("Weights do not count rows: there is no noise floor.")
-    if tests.asymptotic:
-        notes.append(
-            f"There are {tests.number:,} tests of days and classes: p-values are those of the KS "
-            "test."
-        )
+    notes = _notes(tests, needed=needed if several else 0, are_binned=isinstance(total, Binned))
     return Series(
         name=tuple(days),
         **columns,
@@ -192,8 +178,31 @@ def calibration_series(
         change=change,
         change_pvalue=change_pvalue,
         level=level,
-        notes=tuple(notes),
+        notes=notes,
     )
+
+
+def _notes(tests: "_Tests", *, needed: int, are_binned: bool) -> tuple[str, ...]:
+    """What the tests could not show or took for granted.
+
+    `needed` is the number of draws with which a change can be shown; 0 for a single day.
+    """
+    notes = []
+    if tests.draws + 1 < needed:
+        notes.append(
+            f"{tests.draws:,} resamples cannot show a change at this level: it takes "
+            f"`resamples={needed}`."
+        )
+    if are_binned:
+        notes.append(_BINS)
+    if not tests.counted:
+        notes.append("Weights do not count rows: there is no noise floor.")
+    if tests.asymptotic:
+        notes.append(
+            f"There are {tests.number:,} tests of days and classes: p-values are those of the KS "
+            "test."
+        )
+    return tuple(notes)
 
 
 def _at_means(sums: AnySums) -> Tally:
