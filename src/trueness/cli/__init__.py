@@ -6,12 +6,11 @@ click is imported first; arrays, frames and rich by the commands that need them,
 
 import os
 import sys
-from typing import Any
 
 __all__ = ["main"]
 
 
-def main(*arguments: Any, **options: Any) -> Any:
+def main(*arguments: object, **options: object) -> object:
     """Run the command with the arguments that click takes."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed before the start, as by ``>&-``

@@ -1,8 +1,9 @@
 """``trueness apply``: the scores of a file, calibrated by a map."""
 
 import sys
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
@@ -26,6 +27,8 @@ from trueness.sources._request import Model, Request
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from trueness.recalibrate._calibrator import Calibrator
+    from trueness.recalibrate._interval_calibration import IntervalCalibration
     from trueness.sources.tables._table import Table
 
 
@@ -115,7 +118,11 @@ def apply(
 
 
 def _ends_of(
-    source: "Table", request: Request, calibrator: Any, lower: str | None, upper: str | None
+    source: "Table",
+    request: Request,
+    calibrator: "IntervalCalibration",
+    lower: str | None,
+    upper: str | None,
 ) -> Model:
     """The columns of both ends: those that the options name, else those of the fit."""
     if request.probs or request.matrices:
@@ -131,7 +138,9 @@ def _ends_of(
     return Model(",".join(ends), tuple(ends))
 
 
-def _compression(source: "Table", path: str) -> Any:
+def _compression(
+    source: "Table", path: str
+) -> Callable[[Callable[[BinaryIO], None]], Callable[[BinaryIO], None]]:
     """How the name of a file says to compress.
 
     Refuses one of another format than the rows', if these are not text.
@@ -204,7 +213,7 @@ def _new_names(model: Model, name: str | None, source: "Table") -> list[str]:
 
 
 def _calibrated(
-    calibrator: Any, source: "Table", model: Model, gaps: str, percent: bool
+    calibrator: "Calibrator", source: "Table", model: Model, gaps: str, percent: bool
 ) -> "NDArray[Any]":
     """The calibrated scores of all rows; nan where a score is missing and may be."""
     import numpy as np
@@ -242,7 +251,8 @@ def _calibrated(
             raise InputError("y_prob", demand, got, remedy=remedy)
         if len(kept):
             if moves_ends:
-                scores[kept] = np.column_stack(calibrator.predict(*p[kept].T))
+                moving = cast("IntervalCalibration", calibrator)
+                scores[kept] = np.column_stack(moving.predict(*p[kept].T))
             else:
                 scores[kept] = calibrator.predict(as_fractions(p[kept], percent), **options)
     warning(*warned)

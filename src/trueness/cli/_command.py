@@ -71,7 +71,7 @@ class Command(click.Command):
                 )
         return super().parse_args(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         """Run the command; one that has `--demo` needs files or the demo, and not both."""
         if "demo" in ctx.params:
             if ctx.params["demo"] and ctx.params["files"]:

@@ -88,7 +88,7 @@ def compare(
         "resamples": resamples,
         "seed": seed,
     }
-    estimated = None
+    estimated: dict[str, Any] | None = None
     if intervals:
         estimated = {"level": level, "seed": seed}
         if rule is not None:

@@ -21,6 +21,8 @@ from trueness.sources._request import Request
 if TYPE_CHECKING:
     from trueness._report.filing import Style
     from trueness._report.rendering import Report
+    from trueness.results._page import Contents
+    from trueness.typing import ArrayLike
 
 _USUAL = "trueness-document.html"
 _STYLE = (
@@ -83,7 +85,7 @@ def document(
         note(f"document written to {target.path}; the judgement is left blank.")
 
 
-def _binary(report: "Report") -> Any:
+def _binary(report: "Report") -> "Contents":
     """The contents of the report, if there is one event per row."""
     contents = report.contents
     if contents.view != "binary":
@@ -101,7 +103,9 @@ def _grades(rows: DataSet, level: float) -> "tn.results.GradeTable | None":
         return rows.ask(tn.grade_table, grades=rows.grades, level=level)
 
 
-def _stability(rows: DataSet, periods: Any, settings: dict[str, Any]) -> dict[str, Any]:
+def _stability(
+    rows: DataSet, periods: ArrayLike | None, settings: dict[str, Any]
+) -> dict[str, Any]:
     """The stability index of the scores in each later period, compared with the first.
 
     `periods` names the period of each row; without it the result is empty. Periods are in the order

@@ -47,7 +47,7 @@ _ONLY = {"dialect": "sql", "prob": "sql", "matrices": "sql", "table": "sql", "dt
     "--dtype", "float64 float32", "ONNX: the type of scores and results.", default="float64"
 )
 @opt.output(("sql", "onnx"), {".sql": "sql", ".onnx": "onnx"}, demand_suffix=True)
-def export(path: str, target: Target, **options: Any) -> None:
+def export(path: str, target: Target, **values: object) -> None:
     """Write a fitted map as SQL or as an ONNX model.
 
     MAP is the JSON file that `trueness fit` wrote. SQL is what stands after SELECT: an expression
@@ -63,6 +63,7 @@ def export(path: str, target: Target, **options: Any) -> None:
     Exit code 0: written. 2: the options or the map are wrong, or no formula of either kind gives
     the map.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    options: dict[str, Any] = values
     check_writable(target.path, path)
     for name, typed in opt.typed_options():
         if _ONLY.get(name, target.form) != target.form:

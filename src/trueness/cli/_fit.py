@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -22,6 +22,10 @@ from trueness.errors import InputError
 from trueness.sources._data_set import DataSet
 from trueness.sources._request import Request
 
+if TYPE_CHECKING:
+    from trueness.recalibrate._calibrator import Calibrator
+    from trueness.recalibrate._interval_calibration import IntervalCalibration
+
 _CALIBRATOR = (
     "The calibrator: auto-calibration, histogram-binning (for a guarantee), platt-scaling, "
     "isotonic-calibration, temperature-scaling, prior-correction, ...; for several classes also "
@@ -32,6 +36,9 @@ _SET = (
     "calibrator__n_bins=15. Repeatable."
 )
 _FOLDED = ("AutoCalibration", "SegmentCalibration")
+
+
+Map = TypeVar("Map", bound="Calibrator | IntervalCalibration")
 
 
 @command("fit")
@@ -108,7 +115,7 @@ def fit(
     note(*_remarks(fitted))
 
 
-def _fit_map(calibrator: Any, rows: DataSet) -> Any:
+def _fit_map(calibrator: "Calibrator", rows: DataSet) -> "Calibrator":
     """Fit a calibrator to the rows, and name its columns in it.
 
     Columns of intervals are fitted without scores; quantiles are refused. Weights and the label
@@ -127,7 +134,9 @@ def _fit_map(calibrator: Any, rows: DataSet) -> Any:
     parameters = {name: f"--set {name}" for name in calibrator.get_params()}
     with about(rows, options=parameters, remedies=remedies) as warned:
         fitted_by = ("labels", "pos_label", "sample_weight")
-        options = {name: value for name, value in rows.options.items() if name in fitted_by}
+        options: dict[str, Any] = {
+            name: value for name, value in rows.options.items() if name in fitted_by
+        }
         # The questions of a log are clusters by themselves; only these maps have folds that keep
         # them together.
         if type(calibrator).__name__ in _FOLDED:
@@ -149,7 +158,7 @@ def _fit_map(calibrator: Any, rows: DataSet) -> Any:
     return calibrator
 
 
-def _save(fitted: Any, output: str | None) -> None:
+def _save(fitted: "Calibrator | IntervalCalibration", output: str | None) -> None:
     """Write a map to the output, and say so if that is a file."""
     path = None if output == "-" else output
     write(path, fitted.to_json())
@@ -157,7 +166,7 @@ def _save(fitted: Any, output: str | None) -> None:
         note(f"{type(fitted).__name__} fitted on {fitted.n_rows_:,} rows and written to {path}.")
 
 
-def _remarks(fitted: Any) -> list[str]:
+def _remarks(fitted: "Calibrator") -> list[str]:
     """What the map says about itself: what was chosen and gained, or the number that was wrong."""
     if hasattr(fitted, "summary"):
         return [fitted.summary()]
@@ -169,11 +178,12 @@ def _remarks(fitted: Any) -> list[str]:
     return [f"The odds of the scores are divided by {fitted.weight_:.3g} ({limits})."]
 
 
-def _named(text: str) -> Any:
+def _named(text: str) -> "Calibrator":
     """The unfitted calibrator of that name."""
     from trueness.recalibrate._by_name import calibrator_named  # not needed by help
 
-    return calibrator_named(text, "--calibrator")
+    calibrator: Calibrator = calibrator_named(text, "--calibrator")
+    return calibrator
 
 
 def _fit_intervals(request: Request, parameters: tuple[str, ...], output: str | None) -> None:
@@ -210,8 +220,8 @@ def _fit_intervals(request: Request, parameters: tuple[str, ...], output: str | 
 
 
 def _with_parameters(
-    calibrator: Any, text: str, parameters: tuple[str, ...], *, seed: int, from_logits: bool
-) -> Any:
+    calibrator: Map, text: str, parameters: tuple[str, ...], *, seed: int, from_logits: bool
+) -> Map:
     """Set the parameters that were typed.
 
     Also the seed of every part that takes one, and the scale of the part that takes the scores.
@@ -237,4 +247,5 @@ def _with_parameters(
             values[name] = json.loads(value)  # a number, true, false, null or a list
         except ValueError:
             values[name] = value
-    return calibrator.set_params(**values)
+    changed: Map = calibrator.set_params(**values)
+    return changed

@@ -81,7 +81,7 @@ _SAID_BY_POLICY = (*BOUNDS, "require", "level", "seed", "by", "groups")
 @opt.stream
 @opt.output()
 def gate(
-    request: Request, target: Target, *, stream: bool | None, receipt: str | None, **options: Any
+    request: Request, target: Target, *, stream: bool | None, receipt: str | None, **values: object
 ) -> None:
     """Fail, with exit code 1, if a calibration error is too large.
 
@@ -98,6 +98,7 @@ def gate(
     Exit code 0: passed. 1: failed. 3: these rows cannot decide, or do not show what --require
     demands. 2: the options or the data are wrong, or there is nothing to judge.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    options: dict[str, Any] = values
     _check_outputs(target, receipt, request.files, options["policy"])
     criteria = Criteria(**_with_policy(options))
     if receipt is not None:
@@ -110,7 +111,7 @@ def gate(
 @_criteria
 @opt.output()
 def gate_of_sums(
-    files: tuple[str, ...], target: Target, *, receipt: str | None, **options: Any
+    files: tuple[str, ...], target: Target, *, receipt: str | None, **values: object
 ) -> None:
     """Fail, with exit code 1, if a calibration error of the rows in .tally files is too large.
 
@@ -120,6 +121,7 @@ def gate_of_sums(
     \b
       trueness gate monday.tally tuesday.tally --max-ece 0.03
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    options: dict[str, Any] = values
     _check_outputs(target, receipt, files, options["policy"])
     criteria = Criteria(**_with_policy(options))
     _finish(judge_sums(files, criteria, target.path), target, criteria, receipt)

@@ -43,6 +43,7 @@ from trueness.sources._request import Group, Request
 
 if TYPE_CHECKING:
     from trueness._tally.evidence import Evidence
+    from trueness._tally.rules import BinRule
     from trueness.results import Gate
     from trueness.sources._pieces import ModelSums
 
@@ -73,7 +74,7 @@ class Criteria(NamedTuple):
         return {name: getattr(self, name) for name in BOUNDS}
 
     @property
-    def rule(self) -> Any:
+    def rule(self) -> "BinRule | None":
         """The bins of the ECE; one bound at least must be given, unless a policy has them."""
         if self.policy is None:
             if all(bound is None for bound in self.bounds.values()):
@@ -158,7 +159,7 @@ def judge_sums(files: Sequence[str], criteria: Criteria, path: str | None = None
 
 
 def _by_policy_of_sums(
-    subjects: Sequence[Subject], policy: dict[str, Any], rule: Any, files: str
+    subjects: Sequence[Subject], policy: dict[str, Any], rule: "BinRule | None", files: str
 ) -> "Gate":
     """Judge sums, which hold no rows, by the demands of a policy file.
 
@@ -180,7 +181,7 @@ def _by_policy_of_sums(
     return gate
 
 
-def _by_policy(request: Request, policy: dict[str, Any], rule: Any) -> Judged:
+def _by_policy(request: Request, policy: dict[str, Any], rule: "BinRule | None") -> Judged:
     """Judge rows by a policy, with the columns that it names."""
     columns = tuple(dict.fromkeys((*policy.get("by", ()), *policy.get("columns", ()))))
     baseline = policy.get("baseline")
@@ -241,7 +242,7 @@ def _from_rows(rows: DataSet) -> Iterator[Subject]:
         yield Subject(part.group, part.model.name, data, partial(about, part))
 
 
-def _from_stream(data: DataSet, rule: Any, *, requested: bool) -> Iterator[Subject]:
+def _from_stream(data: DataSet, rule: "BinRule | None", *, requested: bool) -> Iterator[Subject]:
     """The evidence of each model, from rows that are read in pieces.
 
     Scores are kept apart unless there are too many distinct ones; then they are summed in fine
@@ -261,7 +262,7 @@ def _from_stream(data: DataSet, rule: Any, *, requested: bool) -> Iterator[Subje
         yield Subject(Group(), name, Sums.read(tally), partial(about, part))
 
 
-def _fine_bins(rule: Any) -> Any:
+def _fine_bins(rule: "BinRule | None") -> "BinRule":
     """The bins of streamed scores: fine ones of equal width, cut also at the edges of `rule`.
 
     `rule` is the rule of the ECE, or None if no ECE is wanted. If its edges depend on the scores,
@@ -322,7 +323,7 @@ def _from_sums(total: "tn.Accumulator", *, in_groups: bool) -> Iterator[Subject]
             yield Subject(group, name, evidence, partial(reword_messages, wording()))
 
 
-def _judged(subjects: Sequence[Subject], criteria: Criteria, rule: Any) -> Judged:
+def _judged(subjects: Sequence[Subject], criteria: Criteria, rule: "BinRule | None") -> Judged:
     """Judge as the library does."""
     from trueness.infer.decision._gate import checked_bounds, gate_of
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -28,6 +28,11 @@ from trueness.sources._columns import as_numbers
 from trueness.sources._data_set import DataSet
 from trueness.sources._request import Group, Request
 
+if TYPE_CHECKING:
+    from trueness._tally.rules import BinRule
+    from trueness.results import Segments, Slices
+    from trueness.typing import Columns
+
 _CORRELATION = "Asset correlation: how strongly events depend on each other."
 _PORTFOLIO = "With a correlation: limits for infinitely many rows, or for the actual number."
 _BINS = (
@@ -52,7 +57,7 @@ _KINDS: dict[str, Any] = {"grade": "name", "light": "text", "few": "text"}
 @opt.count("--resamples", "Number of label vectors drawn from the scores.")
 @opt.seed()
 @opt.output()
-def segments(request: Request, target: Target, **options: Any) -> None:
+def segments(request: Request, target: Target, **options: object) -> None:
     """Find the segments in which a model is wrong.
 
     Every value of the columns that --by names is a segment. All are tested jointly: if the scores
@@ -112,7 +117,7 @@ def segments(request: Request, target: Target, **options: Any) -> None:
 @opt.count("--resamples", "Number of label vectors drawn from the scores.")
 @opt.seed()
 @opt.output()
-def slices(request: Request, target: Target, **options: Any) -> None:
+def slices(request: Request, target: Target, **values: object) -> None:
     """Find the slices where a model is wrong, among many columns.
 
     A slice is a value of a column, or values of two columns: "age < 25 and region = north". All are
@@ -126,6 +131,7 @@ def slices(request: Request, target: Target, **options: Any) -> None:
 
     Exit code 0: tested, whatever the result. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    options: dict[str, Any] = values
     listed = (name.strip() for name in ",".join(request.by).split(","))
     request = replace(request, by=tuple(dict.fromkeys(name for name in listed if name)))
     if not request.by:
@@ -144,13 +150,17 @@ def slices(request: Request, target: Target, **options: Any) -> None:
 
 
 def _of_models(
-    rows: DataSet, test: Callable[..., Any], columns: Any, settings: dict[str, Any], doing: str
+    rows: DataSet,
+    test: "Callable[..., Segments | Slices]",
+    columns: Columns,
+    settings: dict[str, Any],
+    doing: str,
 ) -> dict[str, Any]:
     """The segments or slices of each model, all rows at once."""
     # Imports scikit-learn, which help does not need.
     from trueness.recalibrate._segment import advice
 
-    def ask(part: DataSet) -> Any:
+    def ask(part: DataSet) -> "Segments | Slices":
         """The segments or slices of one model; of labels and scores, with advice in sentences."""
         segments = test(
             part.y_true, part.y_prob, columns, cluster=part.cluster, **settings, **part.options
@@ -158,7 +168,9 @@ def _of_models(
         if part.statements is not None:
             return segments
         named = ("labels", "pos_label", "sample_weight")
-        options: Any = {name: value for name, value in part.options.items() if name in named}
+        options: dict[str, Any] = {
+            name: value for name, value in part.options.items() if name in named
+        }
         sentences = advice(
             segments, part.y_prob, part.y_true, columns, cluster=part.cluster, **options
         )
@@ -255,7 +267,7 @@ def grades(
     bins: str | None,
     amber: float,
     red: float,
-    **options: Any,
+    **options: object,
 ) -> None:
     """Compare predicted and observed events by rating grade.
 
@@ -301,7 +313,7 @@ def grades(
     return target.deliver(_grades_output(results, data))
 
 
-def _cut_offs(typed: str | None) -> Any:
+def _cut_offs(typed: str | None) -> "BinRule | dict[str, float] | None":
     """Read ``--bins``: names with upper cut-offs, or what other commands take.
 
     >>> _cut_offs("A=0.01, B=1")

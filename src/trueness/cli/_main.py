@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from itertools import chain, pairwise
-from typing import Any
 
 import click
 
@@ -82,7 +81,9 @@ class Verbs(click.Group):
             return None
         return _load(cmd_name, _FUNCTIONS.get(cmd_name, cmd_name))
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or suggest one; some commands have another form for .tally files."""
         near = "" if args[0] in _VERBS or args[0].startswith("-") else did_you_mean(args[0], _VERBS)
         if near:
@@ -92,12 +93,18 @@ class Verbs(click.Group):
             command = _load(name, f"{name}_of_sums")
         return name, command, rest
 
-    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: object,
+    ) -> click.Context:
         """Read the options; help and version are printed here."""
         with _orderly_exit():
-            return super().make_context(*arguments, **options)
+            return super().make_context(info_name, args, parent, **extra)
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         """Run the command; errors are printed as messages.
 
         An option that does not exist gets a suggestion of the nearest.

@@ -70,7 +70,7 @@ def measure(
     *,
     seed: int,
     kinds: "tuple[Kind, ...]",
-    bins: str | None,
+    bins: str,
     tables: bool,
     level: float,
     intervals: bool,

@@ -211,7 +211,7 @@ def numbers_of(measures: Measured, quantities: Iterable[Quantity]) -> dict[str, 
     return numbers
 
 
-def group_name(group: Any) -> Any:
+def group_name(group: object) -> object:
     """The group in a table, where an empty cell stands for all groups."""
     if group == "":
         return "''"

@@ -1,6 +1,6 @@
 """``trueness next``: which rows people should label next."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,6 +21,11 @@ from trueness.errors import InputError
 from trueness.sources._columns import as_fractions, missing_rows
 from trueness.sources._data_set import require_rows
 from trueness.sources._request import Request
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from trueness.typing import Bools
 
 _COLUMN = "human_prob"
 
@@ -90,7 +95,7 @@ def next_(
     note(f"written to {output}. {selection.sentence}")
 
 
-def _present(values: Any) -> Any:
+def _present(values: "NDArray[Any]") -> "Bools":
     """Which values are there: not missing, and not an empty text."""
     empty = values == "" if values.dtype.kind in "OU" else False
     return ~(missing_rows(values) | empty)

@@ -1,10 +1,10 @@
 """Options that several commands share. Commands import this module as ``opt``."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import wraps
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
 import click
 
@@ -13,6 +13,10 @@ from trueness.cli._printing import SUFFIXES, Target
 from trueness.errors import InputError, did_you_mean
 from trueness.sources._request import Request
 
+if TYPE_CHECKING:
+    from trueness._tally.rules import BinRule
+
+Command: TypeAlias = Callable[..., object] | click.Command
 Decorator: TypeAlias = Callable[[Any], Any]
 
 KINDS = ("classwise", "confidence", "top-label")
@@ -30,7 +34,9 @@ _OTHER_BINS = {
 class Between(click.FloatRange):
     """A number within limits. click alone lets nan through."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(
+        self, value: float, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
         number = super().convert(value, param, ctx)
         if number != number:
             self.fail(f"{value} is not in the range {self._describe_range()}.", param, ctx)
@@ -40,7 +46,9 @@ class Between(click.FloatRange):
 class Word(click.Choice):  # type: ignore[type-arg]  # which click 8.1 does not have
     """One of several words, or an error that suggests the nearest."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> object:
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
@@ -50,7 +58,7 @@ class Word(click.Choice):  # type: ignore[type-arg]  # which click 8.1 does not 
 def combine(*decorators: Decorator) -> Decorator:
     """Several decorators as one; help shows the options in this order."""
 
-    def decorate(command: Any) -> Any:
+    def decorate(command: Command) -> object:
         for decorator in reversed(decorators):
             command = decorator(command)
         return command
@@ -80,25 +88,30 @@ def request_of(options: dict[str, Any]) -> Request:
     return Request(**taken)
 
 
-def request(command: Any) -> Any:
+def request(command: Command) -> object:
     """The options about files and columns as the first argument of a command."""
 
     @wraps(command)
-    def with_request(**options: Any) -> Any:
+    def with_request(**options: object) -> object:
         return command(request_of(options), **options)
 
     return with_request
 
 
-def option(name: str, what: str, *more: str, default: Any = None, **settings: Any) -> Decorator:
+def option(
+    name: str, what: str, *more: str, default: object = None, **settings: object
+) -> Decorator:
     """An option; help shows its default, if it has one."""
-    return click.option(
-        name, *more, default=default, show_default=default is not None, help=what, **settings
-    )
+    of_click: dict[str, Any] = {"help": what, "show_default": default is not None, **settings}
+    return click.option(name, *more, default=default, **of_click)
 
 
 def number(
-    name: str, what: str, default: float | None = None, kind: Any = click.FLOAT, **more: Any
+    name: str,
+    what: str,
+    default: float | None = None,
+    kind: "click.ParamType[Any]" = click.FLOAT,
+    **more: object,
 ) -> Decorator:
     return option(name, what, default=default, type=kind, **more)
 
@@ -108,13 +121,13 @@ def count(name: str, what: str, default: int | None = None, minimum: int = 1) ->
 
 
 def choice(
-    name: str, values: str | Iterable[str], what: str, *more: str, **settings: Any
+    name: str, values: str | Iterable[str], what: str, *more: str, **settings: object
 ) -> Decorator:
     words = values.split() if isinstance(values, str) else tuple(values)
     return option(name, what, *more, type=Word(words), **settings)
 
 
-def text(name: str, what: str, *more: str, metavar: str = "NAME", **settings: Any) -> Decorator:
+def text(name: str, what: str, *more: str, metavar: str = "NAME", **settings: object) -> Decorator:
     return option(name, what, *more, metavar=metavar, **settings)
 
 
@@ -328,7 +341,13 @@ def bins(default: str | None, what: str, *, blind: bool = False) -> Decorator:
     return text("--bins", what, metavar="BINS", default=default)
 
 
-def bin_rule(typed: str | None) -> Any:
+@overload
+def bin_rule(typed: str) -> "BinRule": ...
+@overload
+def bin_rule(typed: None) -> None: ...
+@overload
+def bin_rule(typed: str | None) -> "BinRule | None": ...
+def bin_rule(typed: str | None) -> "BinRule | None":
     """Read ``--bins``: a number, ``mass:10``, edges separated by commas, or the name of a rule.
 
     >>> bin_rule("mass:15")
@@ -339,7 +358,7 @@ def bin_rule(typed: str | None) -> Any:
     from trueness._tally.rules import MOST_BINS  # NumPy, which help does not need
 
     word = typed.strip().lower()
-    rules: dict[str, Any] = {
+    rules: dict[str, Callable[[], BinRule]] = {
         "isotonic": tn.Isotonic,
         "block-isotonic": tn.BlockIsotonic,
         "distinct": tn.Distinct,
@@ -429,13 +448,15 @@ def output(
     """
     what = f"Format of the output.  [default: by the name of the output file, else {formats[0]}]"
 
-    def with_target(command: Any) -> Any:
+    def with_target(command: Command) -> object:
         """The command, which gets where and how to write as `target`."""
 
         @wraps(command)
-        def call(*request: Request, form: str | None, output: str | None, **options: Any) -> Any:
+        def call(
+            *request: Request, form: str | None, output: str | None, **options: object
+        ) -> object:
             """Make the target of `--format` and `--output`, and call the command with it."""
-            read = request[0].files if request else options.get("files", ())
+            read = request[0].files if request else cast(Sequence[str], options.get("files", ()))
             target = Target.of(
                 form,
                 output,

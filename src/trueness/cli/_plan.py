@@ -63,7 +63,7 @@ _OPTIONS["scores"] = "FILE"
 )
 @opt.choice("--bound", "hoeffding exact", _BOUND, default="hoeffding")
 @opt.output()
-def plan(*, target: Target, **options: Any) -> None:
+def plan(*, target: Target, **values: object) -> None:
     """Plan histogram binning, or the validation of a model.
 
     Histogram binning has a guaranteed error. Give any two of rows, bins and error; the third is
@@ -79,6 +79,7 @@ def plan(*, target: Target, **options: Any) -> None:
 
     Exit code 0: planned. 2: the options are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    options: dict[str, Any] = values
     context = click.get_current_context()
     if context.invoked_subcommand is not None:
         if any(map(opt.is_typed, context.params)):
@@ -145,7 +146,7 @@ def _output(numbers: dict[str, Any], wanted: str, options: dict[str, Any]) -> Ou
 @opt.number("--power", "Probability with which tests detect, or accept.", 0.8)
 @opt.seed("Seed of the simulated power.")
 @opt.output()
-def validation(request: Request, target: Target, **options: Any) -> None:
+def validation(request: Request, target: Target, **values: object) -> None:
     """Plan how many rows the validation of a model needs.
 
     For confidence limits of a given width (Riley et al. 2021), for the omnibus test to detect a
@@ -161,6 +162,7 @@ def validation(request: Request, target: Target, **options: Any) -> None:
 
     Exit code 0: planned. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    options: dict[str, Any] = values
     options["log_odds"] = options["log_odds"] or None
     if not request.files and (request.probs or request.matrices):
         raise click.UsageError("--prob names a column of a FILE; give one.")

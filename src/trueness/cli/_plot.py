@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -18,6 +18,10 @@ from trueness.cli._reading import about, read_rows
 from trueness.errors import InputError
 from trueness.sources._data_set import DataSet
 from trueness.sources._request import Request
+
+if TYPE_CHECKING:
+    from trueness.plot._canvas import Display
+    from trueness.plot._reliability import ReliabilityDisplay
 
 # Which options each picture takes; 'one' means one model only.
 _DISPLAYS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -56,7 +60,7 @@ _BANDS = "pointwise simultaneous consistency simultaneous-consistency monotone n
 @opt.level(None, "Confidence level of bands and intervals.  [default: that of the picture]")
 @opt.seed()
 @opt.output(("text", "png", "svg", "pdf"), _SUFFIXES, demand_suffix=True)
-def plot(request: Request, target: Target, **options: Any) -> None:
+def plot(request: Request, target: Target, **values: object) -> None:
     """Draw a picture to a file, or as text.
 
     Reliability diagrams can be drawn as text in a terminal; other pictures need a file.
@@ -68,6 +72,7 @@ def plot(request: Request, target: Target, **options: Any) -> None:
 
     Exit code 0: drawn. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    options: dict[str, Any] = values
     display = options["display"]
     _, takes = _DISPLAYS[display]
     for name in ("band", "curve", "bins", "kind", "level", "by"):
@@ -100,7 +105,8 @@ def plot(request: Request, target: Target, **options: Any) -> None:
     picture = _display(read_rows(request), display, settings)
     if target.form == "text":
         width = min(shutil.get_terminal_size().columns, 100) if sys.stdout.isatty() else 72
-        target.write(picture.to_text(width=max(20, width - 8)) + "\n")
+        diagram = cast("ReliabilityDisplay", picture)
+        target.write(diagram.to_text(width=max(20, width - 8)) + "\n")
     else:
         os.environ["MPLBACKEND"] = "Agg"  # no window, also on machines that have a screen
         stamps: dict[str, Any] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
@@ -111,7 +117,7 @@ def plot(request: Request, target: Target, **options: Any) -> None:
         target.write(file.getvalue())
 
 
-def _display(rows: DataSet, display: str, settings: dict[str, Any]) -> Any:
+def _display(rows: DataSet, display: str, settings: dict[str, Any]) -> "Display":
     """The picture of the rows: a display of `trueness.plot`, with its data.
 
     `display` is its name in `--display`. Of `settings`, it gets those that it takes. A guarantee
@@ -119,8 +125,10 @@ def _display(rows: DataSet, display: str, settings: dict[str, Any]) -> Any:
     """
     name, takes = _DISPLAYS[display]
     cls = getattr(import_module("trueness.plot"), name)
+    picture: Display
     if display == "guarantee":
-        return cls.from_sizes(len(rows))
+        picture = cls.from_sizes(len(rows))
+        return picture
     single = len(rows.models) == 1
     if "one" in takes and not single:
         raise InputError(

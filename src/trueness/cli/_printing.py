@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import click
 
@@ -55,7 +55,7 @@ class Refusal(click.ClickException):
 
     exit_code = 2
 
-    def show(self, file: Any = None) -> None:  # noqa: ARG002  # click's signature
+    def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002  # click's signature
         print_paragraph(f"Error: {self.message}")
 
 
@@ -139,7 +139,7 @@ def wording(
     def option(name: str, value: str | None) -> str:
         """How an argument is written on the command line, with its value unless that is None.
 
-        Names that are not options stay as they are in Python.
+        _Names that are not options stay as they are in Python.
         """
         if options and name in options:
             return f"`{options[name]}{_plain_value(name, value, '=')}`"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations  # the types of arrays, which help does not need
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -18,6 +18,7 @@ from trueness.sources._names import Names
 from trueness.sources._request import LOG_FIELDS, Request
 
 if TYPE_CHECKING:
+    from trueness.recalibrate._calibrator import Calibrator
     from trueness.sources.logs._answers_table import AnswersTable
     from trueness.sources.tables._table import Table
 
@@ -74,12 +75,12 @@ def _columns_of_demo(request: Request, names: Sequence[str]) -> Request:
     return replace(request, label=request.label or "y", probs=probs)
 
 
-def read_logs(request: Request, files: Sequence[str], **more: Any) -> AnswersTable:
+def read_logs(request: Request, files: Sequence[str], more: Sequence[str] = ()) -> AnswersTable:
     """The answers of logs, with the fields that options name."""
     from trueness.sources.logs import _command_logs as _logs
 
     with reword_messages(wording(options=_LOG_OPTIONS)):
-        return _logs.read_logs(request, files, **more)
+        return _logs.read_logs(request, files, more=more)
 
 
 def _columns_of_answers(request: Request, table: AnswersTable) -> Request:
@@ -188,22 +189,31 @@ def paired_rows(request: Request, *, only_first_has_confidence: bool = False) ->
     return read(data).validate(alike=not only_first_has_confidence)
 
 
-def about(data: DataSet, **words: Any) -> AbstractContextManager[list[str]]:
+def about(
+    data: DataSet,
+    options: Mapping[str, str] | None = None,
+    remedies: Mapping[str, str] | None = None,
+) -> AbstractContextManager[list[str]]:
     """Word errors of the library in terms of the file, its columns and the options.
 
     Give its warnings.
     """
-    return reword_messages(wording(data.arguments, data.place, **words), data.context)
+    return reword_messages(
+        wording(data.arguments, data.place, options=options, remedies=remedies), data.context
+    )
 
 
 def ask_each(
-    data: DataSet, doing: str, ask: Callable[[DataSet], Answer], **words: Any
+    data: DataSet,
+    doing: str,
+    ask: Callable[[DataSet], Answer],
+    options: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[DataSet, Answer]]:
     """What a function answers about each model in each group; errors and warnings say which."""
     parts = data.parts()
     with progress_bar(doing) as report:
         for i, part in enumerate(parts):
-            with about(part, **words) as warned:
+            with about(part, options) as warned:
                 answer = ask(part)
             warning(*warned, about=part.title)
             report(i + 1, len(parts))
@@ -231,11 +241,12 @@ def judged(data: DataSet, *, level: float, seed: int) -> dict[str, tn.results.Po
     return results
 
 
-def load_map(path: str, shown: str) -> Any:
+def load_map(path: str, shown: str) -> Calibrator:
     """The map in a file, which messages call `shown`."""
     try:
         with reword_messages(wording({"stored": "it", "path": "it"}), f"{shown} cannot be used"):
-            return tn.load_calibrator(path)
+            loaded: Calibrator = tn.load_calibrator(path)
+            return loaded
     except OSError as reason:
         raise InputError("", f"{shown} cannot be read: {reason.strerror or reason}") from reason
 

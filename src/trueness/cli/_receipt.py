@@ -86,7 +86,7 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
                 yield f"{where}: {key} was {old.get(key)!r}; now it is {new.get(key)!r}."
 
 
-def _is_same(old: Any, new: Any) -> bool:
+def _is_same(old: object, new: object) -> bool:
     if isinstance(old, float) and isinstance(new, float | int):
         return math.isclose(old, new, rel_tol=_CLOSE, abs_tol=_CLOSE)
     return bool(old == new)

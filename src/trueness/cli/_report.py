@@ -1,7 +1,7 @@
 """``trueness report``."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,7 +56,7 @@ _page = opt.combine(
 @opt.choice("--every", EVERY, "Take the dates of --over together.")
 @opt.seed()
 @_page
-def report(request: Request, target: Target, **options: Any) -> None:
+def report(request: Request, target: Target, **values: object) -> None:
     """Write a report on the calibration of predicted probabilities.
 
     It says whether they are calibrated, with what confidence, where they are off and what would fix
@@ -77,6 +77,7 @@ def report(request: Request, target: Target, **options: Any) -> None:
 
     Exit code 0: written, whatever the verdict. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    options: dict[str, Any] = values
     settings = {
         name: options[name]
         for name in ("crossed", "level", "intervals", "seed", "title", "rounded_to")
@@ -146,7 +147,7 @@ def _record_of_judge(rows: DataSet, level: float) -> "tn.results.Judge | None":
             return None
 
 
-def _own_event(rows: DataSet) -> Any:
+def _own_event(rows: DataSet) -> Hashable:
     """The label that is the event, if labels and judge are words."""
     event = rows.request.pos_label
     if event is None or rows.judge.dtype.kind in "biuf":

@@ -67,7 +67,7 @@ _NUMBERS = ("share", "saved", "difference", "random")
 @opt.log_fields
 @opt.request
 @opt.output()
-def route(request: Request, target: Target, **options: Any) -> None:
+def route(request: Request, target: Target, **values: object) -> None:
     """From which confidence on a cheap model may answer instead of a strong one.
 
     The mix of both is shown to lose at most --loss of the strong model's accuracy. Two logs are
@@ -81,6 +81,7 @@ def route(request: Request, target: Target, **options: Any) -> None:
 
     Exit code 0: a threshold is certified. 1: none is. 2: the options or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    options: dict[str, Any] = values
     from trueness.sources.logs._command_logs import uses_logs
 
     named = {name: options.pop(name) for name in ("cheap", "strong")}

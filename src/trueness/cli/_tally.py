@@ -55,7 +55,7 @@ _OFTEN = "Save the state for --resume this often."
 @click.option("--resume", is_flag=True, help="Continue a run that was interrupted or killed.")
 @opt.number("--save-every", _OFTEN, 10.0, opt.Between(0), metavar="SECONDS")
 @opt.file_output
-def tally(request: Request, output: str | None, min_rows: int | None, **options: Any) -> None:
+def tally(request: Request, output: str | None, min_rows: int | None, **options: object) -> None:
     """Sum the rows of files into a small .tally file.
 
     Rows are read once, in bounded memory. `measure`, `gate`, `grades` and `report` read .tally
@@ -169,7 +169,7 @@ def _add_file(run: "ResumableSums", number: int, request: Request) -> None:
         note(*data.origin.note.splitlines())
 
 
-def _state(rule: Any) -> dict[str, str]:
+def _state(rule: object) -> dict[str, str]:
     """The options that must be the same when a run is resumed."""
     options = dict(click.get_current_context().params) | {"bins": rule}
     for name in ("files", "output", "min_rows", "resume", "save_every"):

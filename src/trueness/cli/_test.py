@@ -59,7 +59,7 @@ _TOO_GOOD = 0.001
 @opt.rounded_to("For omnibus: the scores were rounded to multiples of this")
 @opt.seed()
 @opt.output()
-def test(request: Request, target: Target, **options: Any) -> None:
+def test(request: Request, target: Target, **values: object) -> None:
     """Test whether scores are calibrated.
 
     A small p-value is evidence against calibration; a large one is no evidence for it.
@@ -80,6 +80,7 @@ def test(request: Request, target: Target, **options: Any) -> None:
     Exit code 0: tested, whatever the result (to fail a build, use `trueness gate`). 2: the options
     or the data are wrong.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    options: dict[str, Any] = values
     typed = {name: options[name] or None for name in _TAKE}
     typed["bins"] = opt.bin_rule(options["bins"])
     methods = tuple(dict.fromkeys(options["methods"]))

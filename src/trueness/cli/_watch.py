@@ -105,7 +105,7 @@ _FAR = 0.3
 )
 @opt.text("--page", "Write a page, such as watch.html, that shows what was seen.", metavar="FILE")
 @click.option("--debug", is_flag=True, hidden=True, expose_value=False)
-def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None:
+def watch(state: str, files: tuple[str, ...], form: str, **values: object) -> None:
     """Watch a model: an alarm that you may check every day.
 
     STATE is a small file, or a URL, that keeps what was counted; it is made by the first call,
@@ -124,6 +124,7 @@ def watch(state: str, files: tuple[str, ...], form: str, **options: Any) -> None
     Exit code 0: quiet. 1: an alarm, now or before (--fail-on new: only now). 2: the options or the
     data are wrong; STATE is as it was.
     """  # noqa: D301  # click reads the backspace character: leave these lines as they are
+    options: dict[str, Any] = values
     if options["status"] or not (files or options["reset"] or options["replay"]):
         _show(state, files, form, options)
     from trueness.sources.tables._files import units_of

@@ -466,7 +466,8 @@ def _count_score(z: Floats, skewness: Floats) -> Floats:
     at_least = gammainc(count, mean)
     at_most = gammaincc(count + 1, mean)
     tail = np.clip(np.minimum(at_least, at_most), _TINY, 0.5)
-    return np.where(at_least < at_most, 1, -1) * np.sign(skewness) * -ndtri(tail)
+    score: Floats = np.where(at_least < at_most, 1, -1) * np.sign(skewness) * -ndtri(tail)
+    return score
 
 
 def _variance_of_rest(variance: Floats, share: Floats, mixed: Floats, common: Floats) -> Floats:
