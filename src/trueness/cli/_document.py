@@ -104,7 +104,7 @@ def _grades(rows: DataSet, level: float) -> "tn.results.GradeTable | None":
 
 
 def _stability(
-    rows: DataSet, periods: ArrayLike | None, settings: dict[str, Any]
+    rows: DataSet, periods: "ArrayLike | None", settings: dict[str, Any]
 ) -> dict[str, Any]:
     """The stability index of the scores in each later period, compared with the first.
 

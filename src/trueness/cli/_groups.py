@@ -152,7 +152,7 @@ def slices(request: Request, target: Target, **values: object) -> None:
 def _of_models(
     rows: DataSet,
     test: "Callable[..., Segments | Slices]",
-    columns: Columns,
+    columns: "Columns",
     settings: dict[str, Any],
     doing: str,
 ) -> dict[str, Any]:

@@ -361,6 +361,7 @@ def _enter(watch: "tn.Watch", unit: "Unit", options: dict[str, Any]) -> tuple[st
         late=options["late"],
         again=options["again"],
     )
+    piece = None
     pieces = []
     rows = []
     for name in unit.files:
@@ -382,11 +383,12 @@ def _enter(watch: "tn.Watch", unit: "Unit", options: dict[str, Any]) -> tuple[st
             update(events, by=stated.by or None, largest_cluster=largest_cluster)
             return watch.notes
         largest_cluster *= events.n // events.n_input
-        pieces.append(looks.of_events(events, stated.by, columns))
+        piece = looks.of_events(events, stated.by, columns)
     elif rows:
         _require_columns(columns)
-        pieces.append(looks.of_rows(rows, columns))
-    pieces = [piece for piece in pieces if piece is not None]
+        piece = looks.of_rows(rows, columns)
+    if piece is not None:
+        pieces.append(piece)
     if not pieces:
         return ()
     with sums_of_kind(watch, kind or ""):

@@ -3,7 +3,7 @@
 from __future__ import annotations  # the types of arrays, which help does not need
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +87,7 @@ def as_fractions(scores: NDArray[Any], percent: bool) -> NDArray[Any]:
     return scores
 
 
-def as_label(labels: NDArray[Any], text: str) -> Any:
+def as_label(labels: NDArray[Any], text: str) -> Hashable:
     """A label that was typed, as a value of the same type as the labels.
 
     `text` is what was typed. It is returned unchanged if it does not fit their type.

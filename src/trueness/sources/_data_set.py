@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from trueness.sources._statements import Statements
     from trueness.sources.tables._table import Table
-    from trueness.typing import RowOptions
+    from trueness.typing import ArrayLike, RowOptions
 
 Answer = TypeVar("Answer")
 _UNREAD = Columns({}, {})
@@ -198,7 +198,7 @@ class DataSet:
         return model
 
     @property
-    def y_true(self) -> Any:
+    def y_true(self) -> ArrayLike:
         """Labels, or Events in their place; by model, if models have their own.
 
         Several labels of each row are a matrix.
@@ -212,7 +212,7 @@ class DataSet:
         return {model.name: self._labels_of(model) for model in self.models}
 
     @property
-    def y_prob(self) -> Any:
+    def y_prob(self) -> ArrayLike:
         """Scores; of several models by name, of several labels a matrix. None beside Events."""
         scores = self.scores
         if len(scores) == 1:
@@ -270,11 +270,11 @@ class DataSet:
             raise InputError("", "All models must have their columns in the same order of classes")
         return first
 
-    def ask(self, function: Callable[..., Answer], **options: Any) -> Answer:
+    def ask(self, function: Callable[..., Answer], **options: object) -> Answer:
         """What a function of the library answers about these rows."""
         return function(self.y_true, self.y_prob, **self.options, **options)
 
-    def _labels_of(self, model: Model) -> Any:
+    def _labels_of(self, model: Model) -> ArrayLike:
         if self.statements is not None:
             return self.statements.make(model.name, self.columns.numbers)
         return self.columns.labels[model.label or str(self.request.label)]

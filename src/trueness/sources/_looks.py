@@ -6,18 +6,21 @@
 from collections.abc import Mapping, MutableMapping, Sequence
 from datetime import date
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 from trueness._tally.accumulator import Accumulator
 from trueness._tally.events import Events
+from trueness._tally.evidence import AnySums
 from trueness._tally.group_keys import names_of
 from trueness._tally.rows_or_sums import sketch
 from trueness.errors import InputError
 from trueness.sources._request import EVERY
 from trueness.sources.engines._scan import GroupSums, added_up, scan, scan_groups
 
+LookSums: TypeAlias = AnySums | GroupSums
 
-def of_stored_sums(name: str, columns: MutableMapping[str, Any]) -> Any:
+
+def of_stored_sums(name: str, columns: MutableMapping[str, Any]) -> LookSums:
     """The sums of a .tally file; a new watch without columns takes those of the file."""
     sums = Accumulator.load(name)
     by = [*names_of(sums.by)] if sums.by else []
@@ -34,13 +37,13 @@ def of_stored_sums(name: str, columns: MutableMapping[str, Any]) -> Any:
     if not by:
         return sums.total
     # A tuple as key, also of a single column.
-    groups: Any = sums.groups
+    groups: Mapping[Any, Any] = sums.groups
     if len(by) == 1:
         groups = {(key,): part for key, part in groups.items()}
     return _of_groups(GroupSums(by, groups), columns)
 
 
-def of_rows(files: Sequence[str], columns: MutableMapping[str, Any]) -> Any:
+def of_rows(files: Sequence[str], columns: MutableMapping[str, Any]) -> LookSums | None:
     """The sums of files of rows, for each look and segment; None without a row."""
     columns["by"] = columns["by"] or []
     time = columns["time"]
@@ -53,7 +56,9 @@ def of_rows(files: Sequence[str], columns: MutableMapping[str, Any]) -> Any:
     return _of_groups(scan_groups(source, by=keys, bins="sketch", **options), columns) or None
 
 
-def of_events(events: Events, keys: Mapping[str, Any], columns: Mapping[str, Any]) -> Any:
+def of_events(
+    events: Events, keys: Mapping[str, Any], columns: Mapping[str, Any]
+) -> LookSums | None:
     """The sums of events, for each look and segment; `keys` have a value for each row."""
     if not keys:
         return sketch(events.event, events.p)
@@ -66,15 +71,16 @@ def of_events(events: Events, keys: Mapping[str, Any], columns: Mapping[str, Any
     return _of_groups(GroupSums(list(keys), sums), columns) or None
 
 
-def pooled(pieces: Sequence[Any]) -> Any:
+def pooled(pieces: Sequence[Any]) -> LookSums:
     """The sums of several files as one."""
     if not isinstance(pieces[0], GroupSums):
-        return sum(pieces[1:], pieces[0])
+        total: LookSums = sum(pieces[1:], pieces[0])
+        return total
     groups = chain.from_iterable(piece.items() for piece in pieces)
     return GroupSums(pieces[0].names, added_up(groups))
 
 
-def period(value: Any, option: str, every: str) -> str:
+def period(value: object, option: str, every: str) -> str:
     """The day, week or month of a date."""
     try:
         return date.fromisoformat(str(value)[:10]).strftime(EVERY[every])
@@ -82,7 +88,7 @@ def period(value: Any, option: str, every: str) -> str:
         raise InputError(option, "must hold dates such as 2025-01-31", f"got {value!r}") from None
 
 
-def _of_groups(groups: Any, columns: Mapping[str, Any]) -> Any:
+def _of_groups(groups: GroupSums, columns: Mapping[str, Any]) -> GroupSums:
     """Sums by time and segment as those of looks.
 
     Sums of one period are added. Segments are text: one file may have numbers in a column, and the
@@ -92,17 +98,18 @@ def _of_groups(groups: Any, columns: Mapping[str, Any]) -> Any:
     if time:
         looks = []
         for key, sums in groups.items():
-            if key[0] is None:
+            first, *rest = names_of(key)
+            if first is None:
                 got = f"{sums.n:,} rows have none in column {time!r}"
                 raise InputError("--time", "must not be missing", got)
-            looks.append(((period(key[0], "--time", columns["every"]), *key[1:]), sums))
+            looks.append(((period(first, "--time", columns["every"]), *rest), sums))
         groups = GroupSums(groups.names, added_up(looks))
     if not columns["by"]:
         return groups
     return GroupSums(groups.names, {_as_text(key): sums for key, sums in groups.items()})
 
 
-def _as_text(key: Any) -> Any:
+def _as_text(key: object) -> object:
     if isinstance(key, tuple):
         return tuple(map(_as_text, key))
     return None if key is None else str(key)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from trueness._input.arguments import is_number
 
@@ -80,7 +80,7 @@ def verdict_of_score(score: Mapping[str, Any], correct_from: float | None) -> Ve
             return Verdict(None, _TROUBLE_BETWEEN[word])
         value = _NUMBER_OF_WORD.get(word, value)
     try:
-        number = math.nan if value is None else float(value)
+        number = math.nan if value is None else float(cast(float, value))
     except (TypeError, ValueError, OverflowError):
         shown = repr(str(value)[:20])
         return Verdict(None, f"a score that is neither a number nor C, I, P or N: {shown}")
@@ -96,7 +96,7 @@ def verdict_of_score(score: Mapping[str, Any], correct_from: float | None) -> Ve
     return Verdict(None, "a score other than 0 and 1")
 
 
-def _first_entry(value: Mapping[str, Any]) -> Any:
+def _first_entry(value: Mapping[str, Any]) -> object:
     """The entry of a score with several that says whether the answer is right."""
     for name in _ENTRIES_OF_SCORE:
         if name in value:
@@ -104,7 +104,7 @@ def _first_entry(value: Mapping[str, Any]) -> Any:
     return None
 
 
-def _unscored_reason(score: Mapping[str, Any]) -> Any:
+def _unscored_reason(score: Mapping[str, Any]) -> object:
     """Why the harness did not score the answer; empty or None if it did."""
     if score.get("reason"):
         return score["reason"]
@@ -219,7 +219,7 @@ def _stated_by_match(match: re.Match[str], words: Mapping[str, float]) -> Stated
     return stated(f"{parts['number']}{unit}", words)
 
 
-def stated(value: Any, words: Mapping[str, float]) -> Stated | None:
+def stated(value: object, words: Mapping[str, float]) -> Stated | None:
     """A number, a text such as "8/10", or a word of the table; None if there is nothing."""
     if value is None or isinstance(value, bool):
         return None

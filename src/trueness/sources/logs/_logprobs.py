@@ -50,7 +50,7 @@ def logprobs_beside(raw: Mapping[str, Any], path: str) -> Logprobs:
     return Logprobs()
 
 
-def _logprobs_of(value: Any) -> Logprobs:
+def _logprobs_of(value: object) -> Logprobs:
     """The log-probabilities in a value of a log, and their sum.
 
     The value may be that of a chat completion, a list of numbers, or one number, which is the sum.

@@ -144,7 +144,7 @@ def _question(log: Log, sample: Sample, request: LogRequest) -> _Question:
     return _Question(f"{log.task}/{value}", trouble)
 
 
-def plain_value(value: Any) -> Any:
+def plain_value(value: object) -> object:
     """Numbers, texts and None as they are; the text of anything else, which may not be hashable."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
@@ -264,7 +264,7 @@ def _stated_in_field(score: Score, sample: Sample, request: LogRequest) -> dict[
     return {} if in_field is None else {"field": in_field}
 
 
-def _confidence_field(score: Score, sample: Sample, request: LogRequest) -> Any:
+def _confidence_field(score: Score, sample: Sample, request: LogRequest) -> object:
     """The value of the first field with a confidence; None if there is none."""
     names = (request.field_path,) if request.source == "field" else _CONFIDENCE_FIELDS
     candidates = (

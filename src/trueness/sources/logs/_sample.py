@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from trueness.errors import InputError, TruenessError
 from trueness.sources.logs._confidence import Confidence
@@ -112,7 +112,10 @@ class Epochs:
 # ---- Fields by path and type
 
 
-def dotted(raw: Any, path: str) -> Any:
+Value = TypeVar("Value")
+
+
+def dotted(raw: object, path: str) -> object:
     """A value by its path, such as ``metadata.topic`` or ``choices.0.text``; None if there is none.
 
     >>> dotted({"a": {"b": [7]}, "c.d": 1}, "a.b.0"), dotted({"c.d": 1}, "c.d")
@@ -130,7 +133,7 @@ def dotted(raw: Any, path: str) -> Any:
     return dotted(raw.get(first), rest)
 
 
-def typed(value: Any, kind: Any, place: str, name: str = "") -> Any:
+def typed(value: object, kind: type[Value], place: str, name: str = "") -> Value:
     """The value, if it is of a type."""
     if isinstance(value, kind):
         return value
@@ -140,7 +143,7 @@ def typed(value: Any, kind: Any, place: str, name: str = "") -> Any:
 
 
 def checked_row(
-    raw: Any, log: Log, types: Mapping[str, type], needed: Sequence[str] = ()
+    raw: object, log: Log, types: Mapping[str, type], needed: Sequence[str] = ()
 ) -> dict[str, Any]:
     """An object of the log whose fields have the types that its harness writes.
 
@@ -159,7 +162,7 @@ def checked_row(
     return row
 
 
-def subject_of(fields: Any) -> str:
+def subject_of(fields: object) -> str:
     """The subject, category, topic or domain among some fields; empty if there is none."""
     if not isinstance(fields, Mapping):
         return ""
@@ -169,27 +172,27 @@ def subject_of(fields: Any) -> str:
     return ""
 
 
-def number_or_nan(value: Any) -> float:
+def number_or_nan(value: object) -> float:
     try:
-        return float(value)
+        return float(cast(float, value))
     except (TypeError, ValueError, OverflowError):
         return math.nan
 
 
-def as_list(value: Any) -> list[Any]:
+def as_list(value: object) -> list[Any]:
     if isinstance(value, list):
         return value
     return [value]
 
 
-def unwrapped(response: Any) -> Any:
+def unwrapped(response: object) -> object:
     """What stands inside of lists of one element."""
     while isinstance(response, list) and len(response) == 1:
         response = response[0]
     return response
 
 
-def message_text(content: Any) -> str:
+def message_text(content: object) -> str:
     """The content of a message as text: it is a string, a list of parts, or a message."""
     if content is None:
         return ""
@@ -203,14 +206,14 @@ def message_text(content: Any) -> str:
     return str(content)
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     """A value as a name: texts as they are, others as JSON."""
     if isinstance(value, str):
         return value
     return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
 
 
-def output_text(output: Any) -> str | None:
+def output_text(output: object) -> str | None:
     """What a model returned: a text, a message, or any JSON; None if it returned nothing."""
     if output is None:
         return None
@@ -228,7 +231,7 @@ def output_text(output: Any) -> str | None:
 _ONE_OBJECT = "If the file is one object, `rows_field` names the array of answers in it."
 
 
-def parse(data: bytes, place: str, remedy: str = "") -> Any:
+def parse(data: bytes, place: str, remedy: str = "") -> object:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as reason:

@@ -25,7 +25,7 @@ def score_of(log: Log, sample: Sample, request: LogRequest) -> Score:
     return _default_score(log, sample, request)
 
 
-def _as_entry(said: Any) -> Mapping[str, Any]:
+def _as_entry(said: object) -> Mapping[str, Any]:
     """A score as an object: inspect writes objects, others bare values."""
     if isinstance(said, Mapping) and "value" in said:
         return said

@@ -1,7 +1,7 @@
 """Chat-completion batches of OpenAI and vLLM: a line per request."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
 
 from trueness.sources.logs._logprobs import sum_of_logprobs, token_pairs
 from trueness.sources.logs._sample import (
@@ -36,7 +36,7 @@ def _completions(row: Mapping[str, Any], log: Log) -> Iterator[Sample]:
         return
     for i, choice in enumerate(body["choices"]):
         message = choice.get("message") or {}
-        content = dotted(choice, "logprobs.content") or []
+        content = cast(Sequence[Any], dotted(choice, "logprobs.content") or [])
         refusal = message.get("refusal")
         yield Sample(
             question=question,

@@ -50,7 +50,7 @@ def _scores(row: Mapping[str, Any], log: Log) -> dict[str, Any]:
     return scores
 
 
-def _short(error: Any) -> str:
+def _short(error: object) -> str:
     """The reason of an error, short enough to be counted; empty if there was none."""
     if not error:
         return ""

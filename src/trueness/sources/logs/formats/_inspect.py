@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -105,26 +105,27 @@ def _header_member(log: Log, names: Mapping[str, Any]) -> str:
     raise InputError("", f"{log} is a zip file without the members {wanted}")
 
 
-def _read_header(log: Log, header: Any, place: str) -> None:
+def _read_header(log: Log, header: object, place: str) -> None:
     """Take the task, the model and the date of a run of inspect from its header.
 
     Schemas newer than those known are refused; a run that did not finish gets a note.
     """
-    version = typed(header, dict, place).get("version", 1)
+    fields = typed(header, dict, place)
+    version = fields.get("version", 1)
     if not isinstance(version, int) or version > _NEWEST_SCHEMA:
         limit = f"at most {_NEWEST_SCHEMA}, the newest schema that is known"
         raise InputError("", f"{place}: field 'version' must be {limit}", f"got {version!r}")
-    run = typed(header.get("eval"), dict, place, "eval")
+    run = typed(fields.get("eval"), dict, place, "eval")
     log.task = typed(run.get("task"), str, place, "eval.task")
     log.model = str(run.get("model", ""))
     log.created = str(run.get("created", ""))
     log.identity = str(run.get("task_id", ""))
-    status = header.get("status", "success")
+    status = fields.get("status", "success")
     if status != "success":
         log.notes.append(f"the run did not finish: its status is {status!r}")
 
 
-def _sample(raw: Any, log: Log) -> Sample:
+def _sample(raw: object, log: Log) -> Sample:
     """One sample of inspect: its last answer, scores, tokens and options."""
     row = checked_row(raw, log, _FIELD_TYPES, needed=("id",))
     output = row.get("output") or {}
@@ -133,7 +134,7 @@ def _sample(raw: Any, log: Log) -> Sample:
     scores = row.get("scores")
     if not scores:  # older logs had one score
         scores = {"score": row["score"]} if row.get("score") else {}
-    content = dotted(choice, "logprobs.content") or []
+    content = cast(Sequence[Any], dotted(choice, "logprobs.content") or [])
     messages = [
         message_text(message.get("content"))
         for message in row.get("messages") or ()
@@ -157,7 +158,7 @@ def _sample(raw: Any, log: Log) -> Sample:
     )
 
 
-def _answer(output: Mapping[str, Any], choice: Any) -> str:
+def _answer(output: Mapping[str, Any], choice: object) -> str:
     if output.get("completion") is None:
         return message_text(dotted(choice, "message.content"))
     return str(output["completion"])

@@ -4,7 +4,6 @@ import importlib
 import sys
 import zipfile
 from contextlib import suppress
-from typing import Any
 
 from trueness.errors import InputError, MissingLibraryError
 from trueness.sources.logs._sample import Log, parse
@@ -22,13 +21,13 @@ _RATIO = 100
 _CHUNK = 1 << 20
 
 
-def open_archive(log: Log) -> Any:
+def open_archive(log: Log) -> zipfile.ZipFile:
     """The zip archive of a log; with the backport of zstd for Pythons that need it.
 
     Damaged archives are refused, and members whose names lead outside.
     """
     try:
-        archive: Any = zipfile.ZipFile(log.path)
+        archive: zipfile.ZipFile = zipfile.ZipFile(log.path)
         uses_zstd = any(entry.compress_type == _ZSTD for entry in archive.infolist())
         if uses_zstd and sys.version_info < (3, 14):
             archive = _backported_archive(log) or archive
@@ -42,10 +41,13 @@ def open_archive(log: Log) -> Any:
     return archive
 
 
-def _backported_archive(log: Log) -> Any | None:
+def _backported_archive(log: Log) -> zipfile.ZipFile | None:
     """The archive by the backport of Python 3.14; None if zstandard unpacks its members instead."""
     with suppress(ImportError):
-        return importlib.import_module("backports.zstd.zipfile").ZipFile(log.path)
+        archive: zipfile.ZipFile = importlib.import_module("backports.zstd.zipfile").ZipFile(
+            log.path
+        )
+        return archive
     if import_zstandard() is None:
         remedy = "`pip install 'trueness[evals]'`, or use Python 3.14"
         raise MissingLibraryError(f"{log} is compressed with zstd. To read it: {remedy}.")
@@ -60,13 +62,13 @@ def _is_hostile(name: str) -> bool:
 class Members:
     """The members of an archive as JSON, of which a small file cannot unpack to a large memory."""
 
-    def __init__(self, archive: Any, log: Log) -> None:
+    def __init__(self, archive: zipfile.ZipFile, log: Log) -> None:
         self.archive = archive
         self.log = log
         self.limit = _ROOM + _RATIO * log.path.stat().st_size
         self.left = self.limit
 
-    def read(self, entry: Any) -> Any:
+    def read(self, entry: zipfile.ZipInfo) -> object:
         """The parsed JSON of one member.
 
         Refused are other packings, damaged members, and those that exceed what is left of the limit
@@ -86,7 +88,7 @@ class Members:
             raise InputError("", demand, str(reason)) from None
         return parse(data, place)
 
-    def _unpacked(self, entry: Any) -> bytes:
+    def _unpacked(self, entry: zipfile.ZipInfo) -> bytes:
         """The bytes of one member, unpacked."""
         is_plain = type(self.archive) is zipfile.ZipFile
         if entry.compress_type == _ZSTD and is_plain and sys.version_info < (3, 14):
@@ -96,7 +98,7 @@ class Members:
         with self.archive.open(entry) as file:
             return b"".join(iter(lambda: file.read(_CHUNK), b""))
 
-    def _too_large(self, entry: Any, place: str) -> InputError:
+    def _too_large(self, entry: zipfile.ZipInfo, place: str) -> InputError:
         together = "" if self.left == self.limit else " with those before it"
         limit = f"at most {self.limit:,} bytes, by the size of the file"
         remedy = "`inspect log dump` writes a log as JSON, which is read whatever its size."

@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from trueness.errors import InputError
 from trueness.sources.logs._sample import (
@@ -95,7 +95,7 @@ def _sample(row: Mapping[str, Any], log: Log, config: Mapping[str, Any]) -> Samp
     choices = NO_CHOICES
     is_choice = config.get("output_type") in (None, "multiple_choice")
     if is_choice and likelihoods and len(responses) > 1:
-        logs = [number_or_nan(response[0]) for response in responses]
+        logs = [number_or_nan(as_list(response)[0]) for response in responses]
         delimiter = str(config.get("target_delimiter", " "))
         choices = _choices(row, logs, delimiter, log.place)
     answer = None
@@ -121,7 +121,7 @@ def _sample(row: Mapping[str, Any], log: Log, config: Mapping[str, Any]) -> Samp
     )
 
 
-def _is_likelihood(response: Any) -> bool:
+def _is_likelihood(response: object) -> bool:
     """Whether it is a log-likelihood beside whether it is that of the most likely answer."""
     if not isinstance(response, list) or len(response) != 2:
         return False
@@ -143,7 +143,7 @@ def _scores(row: Mapping[str, Any]) -> dict[str, Any]:
     return scores
 
 
-def _text(row: Mapping[str, Any], answer: str | None) -> Any:
+def _text(row: Mapping[str, Any], answer: str | None) -> str | None:
     """What the model wrote; None if that is unknown.
 
     A filter may leave only the number of an answer, and a confidence stands in the whole
@@ -151,7 +151,7 @@ def _text(row: Mapping[str, Any], answer: str | None) -> Any:
     """
     written = answer and unwrapped(row.get("resps") or answer)
     if not isinstance(written, list):
-        return written
+        return cast(str | None, written)
     return answer if answer in written else None
 
 

@@ -35,7 +35,7 @@ def _plugins() -> dict[str, Any]:
     return readers
 
 
-def _loaded(entry: EntryPoint) -> Any:
+def _loaded(entry: EntryPoint) -> object:
     """The reader of logs that an entry point names.
 
     None, with a warning, if it cannot be loaded or is no reader: another package may not stop this
@@ -62,11 +62,12 @@ def samples(log: Log, report: Report) -> Iterator[Sample]:
     for i, row in enumerate(_plugins()[log.harness].read(log.path)):
         log.place = f"{log}, answer {i}"
         report(min(i, size))
-        yield _sample(typed(row, Mapping, log.place), log, epochs, i)
+        fields: Mapping[str, Any] = typed(row, Mapping, log.place)  # type: ignore[type-abstract]
+        yield _sample(fields, log, epochs, i)
     report(size)
 
 
-def _text_or_none(value: Any) -> str | None:
+def _text_or_none(value: object) -> str | None:
     return None if value is None else str(value)
 
 

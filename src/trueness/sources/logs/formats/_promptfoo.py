@@ -1,9 +1,9 @@
 """samples: results of prompts, providers and test cases."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from trueness.sources.logs._logprobs import sum_of_numbers
 from trueness.sources.logs._sample import (
@@ -65,5 +65,5 @@ def _sample(row: Mapping[str, Any], log: Log, epochs: Epochs) -> Sample:
         epoch=epochs.next_of(question, model),
         subject=subject_of(dotted(row, "testCase.metadata")) or subject_of(variables),
         trouble="errored" if failed else "",
-        logprob=sum_of_numbers(dotted(row, "response.logProbs")),
+        logprob=sum_of_numbers(cast(Sequence[Any] | None, dotted(row, "response.logProbs"))),
     )
