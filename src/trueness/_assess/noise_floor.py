@@ -196,19 +196,21 @@ def noise_floor(
 
     if isinstance(y_prob, Tally | Sketch | Binned | Events):
         if y_true is not None:
-            if isinstance(y_prob, Events):
-                holder = "Events, which hold"
-            else:
-                holder = f"a {type(y_prob).__name__}, which holds"
-            raise InputError(
-                "y_true", f"must be left out when `y_prob` is {holder} labels and scores"
-            )
+            raise _labels_twice(y_prob)
         return ask(y_prob, None)
     if y_true is not None:
         return ask(y_true, y_prob)
     # No warning about labels that only stand in for missing ones.
     with collected_warnings(OneClassWarning):
         return ask(_placeholder_labels(y_prob, rows), y_prob, labelled=False)
+
+
+def _labels_twice(holder: Tally | Sketch | Binned | Events) -> InputError:
+    """The error for labels beside something that holds labels already."""
+    words = f"a {type(holder).__name__}, which holds"
+    if isinstance(holder, Events):
+        words = "Events, which hold"
+    return InputError("y_true", f"must be left out when `y_prob` is {words} labels and scores")
 
 
 def _placeholder_labels(y_prob: ArrayLike, rows: RowOptions) -> ArrayLike:
