@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from datetime import datetime, timedelta
 
 import numpy as np
 import polars as pl
@@ -92,6 +93,24 @@ def test_a_column_of_dates_and_segments(call, days, tmp_path):
     assert weeks.exit_code == 0
     assert tn.Watch.load(tmp_path / "w.json").history[""].position == ("2025-W01",)
     assert tn.Watch.load(tmp_path / "w.json").history[""].n.tolist() == [1500]
+
+
+def test_times_with_a_zone_count_on_their_day_in_utc_whatever_holds_them(call, tmp_path):
+    hours = [datetime(2025, 3, 7) + timedelta(hours=hour) for hour in range(48)]
+    columns = {"y": [0, 1] * 24, "p": [0.3, 0.6] * 24}
+    written = [f"{hour.isoformat()}+05:00" for hour in hours]
+    pl.DataFrame(columns | {"t": written}).write_csv(tmp_path / "x.csv")
+    zoned = pl.Series("t", hours).dt.replace_time_zone("Asia/Karachi")
+    pl.DataFrame(columns).with_columns(zoned).write_parquet(tmp_path / "x.parquet")
+    for name in ("x.csv", "x.parquet"):
+        call("tally", name, *COLUMNS, "--by", "t", "-o", f"{name}.tally")
+    for name in ("x.csv", "x.parquet", "x.csv.tally", "x.parquet.tally"):
+        state = f"{name}.json"
+        result = call("watch", state, name, *COLUMNS, "--time", "t")
+        assert result.exit_code == 0, result.stderr
+        history = tn.Watch.load(tmp_path / state).history[""]
+        assert history.position == ("2025-03-06", "2025-03-07", "2025-03-08")
+        assert history.n.tolist() == [5, 24, 19]
 
 
 def test_sums_are_looks_too(call, days, tmp_path):

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -81,11 +81,21 @@ def pooled(pieces: Sequence[Any]) -> LookSums:
 
 
 def period(value: object, option: str, every: str) -> str:
-    """The day, week or month of a date."""
+    """The day, week or month of a date; that in UTC of a time with a zone, in any file."""
     try:
-        return date.fromisoformat(str(value)[:10]).strftime(EVERY[every])
+        return _day(str(value)).strftime(EVERY[every])
     except ValueError:
         raise InputError(option, "must hold dates such as 2025-01-31", f"got {value!r}") from None
+
+
+def _day(text: str) -> date:
+    """The day of a date, or of a time; text that begins with a date need not be a time."""
+    day = date.fromisoformat(text[:10])
+    try:
+        moment = datetime.fromisoformat(text)
+        return day if moment.tzinfo is None else moment.astimezone(UTC).date()
+    except (ValueError, OverflowError):
+        return day
 
 
 def _of_groups(groups: GroupSums, columns: Mapping[str, Any]) -> GroupSums:
