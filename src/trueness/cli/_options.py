@@ -113,6 +113,7 @@ def number(
     kind: "click.ParamType[Any]" = click.FLOAT,
     **more: object,
 ) -> Decorator:
+    """An option that is a number of some kind, such as whole numbers or those between limits."""
     return option(name, what, default=default, type=kind, **more)
 
 

@@ -247,6 +247,7 @@ def _first_and_last(files: Sequence[str]) -> str:
 
 
 def _write(report: "Report", target: Target) -> None:
+    """Write the report in its format; of one in a file, print the first screen."""
     from trueness._report.document import brief
     from trueness.results._first_screen import WIDTH
 

@@ -32,7 +32,7 @@ from trueness.sources._data_set import DataSet
 from trueness.sources._request import EVERY, STATEMENT_OPTIONS, Request
 
 if TYPE_CHECKING:
-    from trueness.sources.tables._files import Unit
+    from trueness.sources.tables._units import Unit
 
 _SETTINGS = ("alpha", "rate", "name")
 _FAR = 0.3
@@ -127,7 +127,7 @@ def watch(state: str, files: tuple[str, ...], form: str, **values: object) -> No
     options: dict[str, Any] = values
     if options["status"] or not (files or options["reset"] or options["replay"]):
         _show(state, files, form, options)
-    from trueness.sources.tables._files import units_of
+    from trueness.sources.tables._units import units_of
 
     units = units_of(files)
     rows = [file for unit in units for file in unit.files]
@@ -306,7 +306,8 @@ def _count(watch: "tn.Watch", unit: "Unit", options: dict[str, Any]) -> None:
 
     Without --time, a file that begins with one that was counted would count its rows twice.
     """
-    from trueness.sources.tables._files import checksums, is_address
+    from trueness.sources.tables._files import is_address
+    from trueness.sources.tables._units import checksums
 
     name = unit.name
     digest = ""
@@ -433,7 +434,8 @@ def _require_no_sums(pieces: Sequence[Any]) -> None:
 def _replayed(watch: "tn.Watch", files: Sequence[str], options: dict[str, Any]) -> "tn.Watch":
     """The same watch made again from the files of a folder, and what changed, in notes."""
     from trueness.infer.watch._changes import changes
-    from trueness.sources.tables._files import Unit, files_below
+    from trueness.sources.tables._files import files_below
+    from trueness.sources.tables._units import Unit
 
     folder = options["replay"]
     if files:
