@@ -263,7 +263,10 @@ def test_every_candidate_has_the_numbers_of_its_rows(step, clustered, level):
             variance = (sums**2).sum() * 100 / 99
             error = math.sqrt(max(variance, 0.1 * 0.9 / 100))
             pvalue = max(pvalue, stats.t.cdf((lost.mean() - 0.1) / error, 99))
-            reach = stats.t.isf((1 - level) / 2, 99) * math.sqrt(variance)
+            t = stats.t.isf((1 - level) / 2, 99)
+            squares = np.bincount(cluster, lost) ** 2
+            rows = math.sqrt((squares**2).sum() / squares.sum()) if squares.any() else 5
+            reach = t * math.sqrt(variance + (t * rows / 500) ** 2)
             low, high = min(low, -lost.mean() - reach), max(high, reach - lost.mean())
         share = inside.mean()
         assert (curve.share[i], curve.saved[i]) == pytest.approx((share, share - 0.4))
@@ -315,3 +318,33 @@ def test_the_rows_needed_follow_from_the_rates(harm, gain, below, size):
     z = float(score_statistic(a, b, 1, 0.02))
     needed = max(math.ceil((stats.norm.ppf(0.01) / z) ** 2), fewest)
     assert found.rows_needed == math.ceil(needed * size)
+
+
+@pytest.mark.parametrize("harmed", [0, 1, 4])
+def test_limits_of_a_difference_are_no_shorter_for_the_same_rows_several_times(harmed):
+    rng = np.random.default_rng(2)
+    confidence = rng.random(300)
+    cheap = np.ones(300, dtype=int)
+    cheap[:harmed] = 0
+    rows = [cheap, confidence, np.ones(300, dtype=int)]
+    once = tn.route(*rows, loss=0.1).curve
+    six = tn.route(*(np.repeat(v, 6) for v in rows), loss=0.1, cluster=np.repeat(range(300), 6))
+    length = six.curve.high - six.curve.low
+    assert (length > 0.95 * (once.high - once.low)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rate", "shared", "lowest"), [(0.004, 1, 0.95), (0.02, 0.5, 0.91), (0.2, 0.3, 0.92)]
+)
+def test_limits_of_a_rare_loss_in_clusters_cover_it(rate, shared, lowest):
+    covered = []
+    cluster = np.repeat(np.arange(150), 6)
+    for seed in range(300):
+        rng = np.random.default_rng([seed, 3])
+        both = math.sqrt(shared) * rng.normal(size=150)[cluster]
+        latent = both + math.sqrt(1 - shared) * rng.normal(size=900)
+        harmed = latent < stats.norm.ppf(rate)
+        found = tn.route(1 - harmed, np.ones(900), np.ones(900), loss=0.5, cluster=cluster)
+        covered.append(found.difference.low <= -rate <= found.difference.high)
+    assert np.mean(covered) >= lowest
