@@ -128,7 +128,9 @@ def test_the_bias_of_clusters_has_the_wider_limits_and_the_larger_pvalue(within)
     signs = judge - human
     sums = np.bincount(cluster, signs - signs.mean()) / 240
     law, error = stats.t(29), math.sqrt((sums**2).sum() * 30 / 29)
-    reach = law.isf(0.05) * error
+    squares = np.bincount(cluster, signs) ** 2
+    unseen = law.isf(0.05) * math.sqrt((squares**2).sum() / squares.sum()) / 240
+    reach = law.isf(0.05) * math.hypot(error, unseen)
     assert (found.bias.low, found.bias.high) == pytest.approx(
         (min(alone.bias.low, signs.mean() - reach), max(alone.bias.high, signs.mean() + reach))
     )
