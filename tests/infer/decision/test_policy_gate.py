@@ -269,3 +269,34 @@ def test_sums_of_few_bins_leave_the_typical_error_of_a_policy_unknown():
         assert math.isnan(by_name["l2"].estimate)
         assert by_name["ece"].passed
         assert found.outcome == "investigate"
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_side_on_which_labels_vary_more_decides_whether_a_gap_is_kept(turned):
+    """No gap to speak of, at low scores: labels from higher scores vary more."""
+    y, p = (np.arange(100) % 10 == 0).astype(int), np.full(100, 0.103)
+    y, p = (1 - y, 1 - p) if turned else (y, p)
+    found, _ = judged(y, p, 0.08, 0.99, True)
+    tails = []
+    for sign in (1, -1):
+        moved = 0.103 + sign * 0.08
+        excess = sign * (10 - 10.3)
+        tails.append(norm.cdf((excess - 8 + 0.5) / math.sqrt(100 * moved * (1 - moved))))
+    assert tails[0] > 1.5 * tails[1]
+    assert found.pvalue == pytest.approx(max(tails), rel=1e-9)
+
+
+@pytest.mark.parametrize("bound", ["max_ece", "max_l2", "oe_within"])
+def test_a_limit_at_the_bound_does_not_exceed_it(bound):
+    y, p = rows(300, 15, 0.2)
+    options = {"max_ece": {"bins": 5}}.get(bound, {})
+    tests = tn.gate(y, p, policy={bound: 0.5}, **options).tests
+    level = 1 - 0.1 / tests  # what Holm's method asks first
+    (one,) = tn.gate(y, p, **{bound: 0.5}, level=level, **options).findings
+    at = one.low if bound != "oe_within" else one.low - 1
+    assert at > 0
+    outcomes = []
+    for by in (1e-6, -1e-6):
+        policy = {bound: at * (1 + by), "level": 0.9}
+        outcomes.append(tn.gate(y, p, policy=policy, **options).findings[0].outcome)
+    assert outcomes[0] != "exceeded" == outcomes[1]

@@ -90,7 +90,7 @@ def units_by_hand(terms, cluster, level):
     return ratio * (law.isf((1 - level) / 2) / stats.norm.isf((1 - level) / 2)) ** 2
 
 
-@pytest.mark.parametrize("clusters", [40, 9])
+@pytest.mark.parametrize("clusters", [40, 9, 2])
 def test_rates_of_clusters_are_worth_fewer_rows(clusters):
     from trueness._numerics.proportions import mid_p
 

@@ -328,3 +328,23 @@ def test_with_few_events_the_pvalue_is_that_of_redrawn_judges_and_labels(kind, o
     expected = hand.pvalue(1_500)
     error = math.sqrt(max(expected * (1 - expected), 1e-3) * (1 / 999 + 1 / 1_500))
     assert tn.powered(human, judge, p).pvalue == pytest.approx(expected, abs=3.5 * error)
+
+
+@pytest.mark.parametrize("seed", [2, 5])
+def test_few_non_events_are_few_events_mirrored(seed):
+    human, judge, p, _, _ = world(300, 60, law=(1, 30), seed=seed)
+    one = tn.powered(human, np.round(judge), p)
+    other = tn.powered(1 - human, 1 - np.round(judge), 1 - p)
+    assert "few events" in one.event_rate.method
+    assert (other.event_rate.value, other.event_rate.low, other.event_rate.high) == pytest.approx(
+        (1 - one.event_rate.value, 1 - one.event_rate.high, 1 - one.event_rate.low), abs=1e-3
+    )
+
+
+def test_the_blended_rate_of_all_events_is_at_most_one():
+    human, judge, p, _, _ = world(300, 60, law=(30, 1), seed=3)
+    every = np.where(np.isnan(human), human, 1.0)
+    found = tn.powered(every, np.round(judge), np.maximum(p, 0.9)).event_rate
+    assert found.value <= 1
+    assert found.high == 1
+    assert found.low == pytest.approx(0.025 ** (1 / 60))

@@ -241,3 +241,25 @@ def test_a_null_statistic_of_many_rows_is_chi_squared_in_one_bin():
     found = calibration_test(y, p, method="exact", bins=1, resamples=1_999, seed=0)
     expected = 2 * stats.norm.sf(abs(z))
     assert found.pvalue == pytest.approx(expected, abs=4 * math.sqrt(expected / 2_000) + 0.004)
+
+
+def test_rows_that_are_alone_in_their_bin_change_no_pvalue_of_several_scores():
+    same = np.tile([0.5, 0.3, 0.2], (30, 1))
+    top = 0.44 + 0.026 * np.arange(20)
+    alone = np.stack([top, 0.7 * (1 - top), 0.3 * (1 - top)], axis=1)
+    y = np.concatenate([np.arange(30) % 3, np.arange(20) % 2])
+    options = {"method": "exact", "k": 2, "bins": 40, "resamples": 999, "seed": 0}
+    together = calibration_test(y, np.vstack([same, alone]), **options)
+    few = calibration_test(y[:30], same, **options)
+    assert together.statistic == pytest.approx(few.statistic * 30 / 50)
+    assert 0.02 < few.pvalue < 0.9
+    assert together.pvalue == pytest.approx(few.pvalue, abs=0.08)
+
+
+def test_the_omnibus_test_draws_999_sets_of_labels():
+    rng = np.random.default_rng(7)
+    p = rng.random(30)
+    y = (rng.random(30) < p).astype(int)
+    found = calibration_test(y, p, seed=0)
+    assert "999 sets of labels were drawn" in found.assumptions
+    assert found.pvalue * 1000 == pytest.approx(round(found.pvalue * 1000))
