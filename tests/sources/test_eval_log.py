@@ -248,6 +248,12 @@ def test_other_json_is_read_by_named_fields(tmp_path):
         eval_log([])
 
 
+def test_one_answer_is_counted_in_the_singular(tmp_path):
+    path = write_lines(tmp_path / "x.jsonl", [{"ok": True, "p": 0.5}])
+    found = eval_log(path, label_field="ok", confidence_field="p")
+    assert str(found).startswith("1 answer to 1 question. ")
+
+
 def test_a_question_that_the_caller_names_may_have_many_answers(tmp_path):
     rows = [{"ok": i % 2, "p": 0.5, "q": f"q{i // 3}"} for i in range(6)]
     names = {"label_field": "ok", "confidence_field": "p", "question_field": "q"}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trueness._text.numbers import count
 from trueness.results._record import Record
 
 
@@ -106,8 +107,8 @@ class Answers(Record):
         confidence = "No confidences were read."
         if any(sources):
             confidence = f"Confidence: {'; '.join(sources)}."
-        questions = len(set(self.question.tolist()))
-        lines = [f"{n:,} answers to {questions:,} questions. {confidence}"]
+        questions = count(len(set(self.question.tolist())), "question")
+        lines = [f"{count(n, 'answer')} to {questions}. {confidence}"]
         if lost:
             lines.append(f"Not counted: {lost}.")
         return "\n".join([*lines, *self.notes])
