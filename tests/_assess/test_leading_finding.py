@@ -70,7 +70,7 @@ def test_the_advised_segment_is_the_place_and_the_size():
     rate = np.where(region == "south", p / 2, p)
     y = (rng.random(p.size) < rate).astype(int)
     found = tn.report(y, p, by={"region": region}, progress=False).to_dict()["models"][0]["answers"]
-    assert found["action"]["phrase"] == "Recalibrate region = south separately"
+    assert found["action"]["phrase"] == "Recalibrate by region"
     assert found["where"]["phrase"] == "In region = south"
     assert "percentage points in region = south (" in found["how_far"]["phrase"]
 

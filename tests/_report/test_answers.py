@@ -201,7 +201,7 @@ def test_answers_about_all_rows_do_not_follow_segments(tmp_path):
     assert of_all_rows["phrase"].removeprefix("At most") in how_far["detail"]
     assert how_far["numbers"] == of_all_rows["numbers"]
     # What it costs is what the advised map saves, that of the segment.
-    assert answers(found)["action"]["phrase"] == "Recalibrate g = b separately"
+    assert answers(found)["action"]["phrase"] == "Recalibrate by g"
     assert "by a map for this segment" in answers(found)["cost"]["detail"]
     assert f'<div class="screen {code}">' in found.to_html(tmp_path / "x.html").read_text(
         encoding="utf-8"
@@ -437,12 +437,12 @@ def test_a_segment_alone_is_recalibrated_by_itself():
     found = tn.report(y, p, by={"region": region}, intervals=False)
     assert not entry(found)["verdict"]["rejected"]
     action = answers(found)["action"]
-    assert action["phrase"] == "Recalibrate region = 3 separately"
+    assert action["phrase"] == "Recalibrate by region"
     assert action["command"].startswith(
         "calibrator = tn.SegmentCalibration().fit(y_prob, y_true, by="
     )
     fix = " ".join(found.to_markdown().partition("## What would fix it")[2].split())
-    assert "Recalibrate region = 3 separately." in fix
+    assert "Recalibrate by region." in fix
     assert "Leave the scores alone" not in fix
     how_far = answers(found)["how_far"]
     assert how_far["phrase"].endswith(" percentage points in region = 3")

@@ -160,26 +160,32 @@ def _for_a_segment(a: Asked, segment: SegmentRow, by_column: Remedies | None) ->
             column=column,
             value=value,
         )
+    advice = _separate_map(a, name, f"Recalibrate by {column}", "held-out rows", by_column)
     rows = _column(a, segment)
     fixes = by_column
-    best = _clear_map(fixes)
-    where = "held-out rows"
-    if best is None and rows is not None:
+    if advice is None and rows is not None:
         fixes = quietly(maps_of_segment, a, rows, value)
-        best = _clear_map(fixes)
-        where = "held-out rows of this segment"
-    if fixes is not None and best is not None:
-        reason = (
-            f"One map for all rows cannot fix a single segment. On {where} {best.with_article} "
-            f"{_gained(a, fixes, best)}."
-        )
         phrase = f"Recalibrate {name} separately"
-        advice = _with_gain("recalibrate-segment", phrase, reason, fixes, best)
-        saved = saved_by(best, fixes.before)._asdict()
-        advice = replace(advice, numbers={**advice.numbers, "saved": saved})
-    else:
+        advice = _separate_map(a, name, phrase, "held-out rows of this segment", fixes)
+    if advice is None:
         advice = _optional_map(a, name, fixes)
     return replace(advice, column=column, value=value)
+
+
+def _separate_map(
+    a: Asked, name: str, phrase: str, where: str, fixes: Remedies | None
+) -> Advice | None:
+    """The advice `phrase`, with what a map gains `where`; None where no gain is clear."""
+    best = _clear_map(fixes)
+    if fixes is None or best is None:
+        return None
+    reason = (
+        f"One map for all rows cannot fix {name}. On {where} {best.with_article} "
+        f"{_gained(a, fixes, best)}."
+    )
+    advice = _with_gain("recalibrate-segment", phrase, reason, fixes, best)
+    saved = saved_by(best, fixes.before)._asdict()
+    return replace(advice, numbers={**advice.numbers, "saved": saved})
 
 
 def _clear_map(fixes: Remedies | None) -> Remedy | None:
