@@ -1,7 +1,7 @@
 """`assess`: one object that answers every question about one model."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 from trueness._assess.absent import absent_answers
 from trueness._assess.asked import (
@@ -61,7 +61,7 @@ from trueness.results import (
 )
 from trueness.results._record import html_cell
 from trueness.results._verdict import DetectionPower
-from trueness.typing import ArrayLike, Columns, Kind, Missing, RowOptions, WeightType
+from trueness.typing import ArrayLike, Columns, Kind, Missing, WeightType
 
 if TYPE_CHECKING:
     from trueness.recalibrate._calibrator import Calibrator
@@ -120,7 +120,7 @@ class Assessment:
         """The same rows at another level; what was drawn and summed is shared."""
         if level is None:
             return self
-        return Assessment(self._asked.but(level=_checked_level(level)))
+        return Assessment(self._asked.but(level=checked_assessment_level(level)))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -421,7 +421,7 @@ def assess(
         percent,
         ignore_index,
     )
-    return assessment_of(
+    asked = asked_of(
         y_true,
         y_prob,
         rows,
@@ -429,39 +429,17 @@ def assess(
         crossed=crossed,
         cluster=cluster,
         bins=bins,
-        level=level,
+        level=checked_assessment_level(level),
         seed=seed,
         rounded_to=rounded_to,
         slice_groups=GROUPS,
         copied=True,
     )
+    return Assessment(asked)
 
 
-class Settings(TypedDict, total=False):
-    """The options of :func:`asked_of`."""
-
-    by: Columns | None
-    crossed: int
-    slice_groups: int | None
-    slices_from: int
-    cluster: ArrayLike | None
-    bins: BinsLike | None
-    own_bins: bool
-    level: float
-    seed: Seed
-    rounded_to: float | None
-    copied: bool
-
-
-def assessment_of(
-    y_true: ArrayLike, y_prob: ArrayLike, rows: RowOptions, **options: Unpack[Settings]
-) -> Assessment:
-    """The assessment of rows or sums, as :func:`assess`."""
-    check_drawn_level(checked_level(options.get("level", 0.95)), "an assessment")
-    return Assessment(asked_of(y_true, y_prob, rows, **options))
-
-
-def _checked_level(level: float) -> float:
+def checked_assessment_level(level: float) -> float:
+    """The level, unless an assessment would need too many draws for it."""
     checked = checked_level(level)
     check_drawn_level(checked, "an assessment")
     return checked

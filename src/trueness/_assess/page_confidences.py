@@ -5,6 +5,7 @@ from typing import Any
 from trueness.infer.decision._accept import accept_threshold
 from trueness.infer.decision._risk_coverage import risk_coverage
 from trueness.results._answers import Answers
+from trueness.results._decisions import single
 
 
 def accepted(answers: Answers) -> list[dict[str, Any]]:
@@ -20,9 +21,9 @@ def accepted(answers: Answers) -> list[dict[str, Any]]:
         p = answers.confidence[place]
         cluster = answers.cluster[place]
         certified = accept_threshold(y, p, cluster=cluster)
-        curve: Any = risk_coverage(y, p, kind="correct", cluster=cluster)
+        curve = risk_coverage(y, p, kind="correct", cluster=cluster)
         acceptance = {
-            "aurc": curve.aurc.value,
+            "aurc": single(curve.aurc).value,
             "accept_from": certified.threshold,
             "accepted": certified.coverage,
         }

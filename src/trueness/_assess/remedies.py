@@ -23,6 +23,7 @@ from trueness.infer.interval._ece_interval import interval_of
 from trueness.measure import bin_table, brier, ece, log_loss
 from trueness.recalibrate._auto_candidates import LEAST_CHANCE, chance_of_gain
 from trueness.recalibrate._calibrator import Calibrator
+from trueness.recalibrate._planning import Scheme
 from trueness.results._remedies import PRIOR_CORRECTION, BinningGuarantee, Course, Remedies, Remedy
 
 _BINS = 10
@@ -225,7 +226,7 @@ def _histogram_bins(n: int) -> int:
     return max(2, min(_BINS, n // _ROWS_PER_BIN))
 
 
-def _scheme(rows: Sample) -> str:
+def _scheme(rows: Sample) -> Scheme:
     """'umd' if there are no ties, which its guarantee requires.
 
     Otherwise ties are broken at random.
@@ -328,7 +329,7 @@ def _guarantee(
     n_bins = _histogram_bins(int(sample.y.size))
     if n < 2 * n_bins:
         return None
-    scheme: Any = _scheme(sample)
+    scheme = _scheme(sample)
     epsilon: Callable[..., float] = partial(
         recalibrate.epsilon, n, n_bins, alpha=Level(level).alpha, scheme=scheme
     )

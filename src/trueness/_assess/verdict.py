@@ -2,7 +2,9 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from trueness._assess.assessment import assessment_of
+from trueness._assess.asked import VERDICT
+from trueness._assess.assessment import checked_assessment_level
+from trueness._assess.reading import asked_of
 from trueness._input.arguments import Seed, labels_and_scores
 from trueness._keywords import suggests_keywords
 from trueness._tally.accumulator import Accumulator
@@ -145,15 +147,15 @@ def verdict(
         )
     # The verdict says so itself.
     with collected_warnings(OneClassWarning, FewClustersWarning):
-        a = assessment_of(
+        asked = asked_of(
             y_true,
             y_prob,
             rows,
             by=by,
             crossed=crossed,
             cluster=cluster,
-            level=level,
+            level=checked_assessment_level(level),
             seed=seed,
             rounded_to=rounded_to,
         )
-    return a.verdict
+    return asked.ask(VERDICT)

@@ -1,6 +1,6 @@
 """`Classes`: rows with several scores each; `TopLabel`: the largest of each row."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
@@ -76,7 +76,7 @@ class Matrix(Rows):
         """Each class against the rest as a binary problem of the same rows."""
         tally = self.classwise
         self.warn_one_class()
-        samples: Any
+        samples: Sequence[Sample]
         if isinstance(tally.parts, ClassParts):
             samples = ClassParts(self.rows, _same)
         else:

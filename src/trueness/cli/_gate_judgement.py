@@ -288,7 +288,7 @@ def _tally(part: DataSet) -> "ModelSums":
     from trueness.sources._pieces import ModelSums
 
     is_multiclass = part.is_matrix() and part.y_prob.shape[1] > 2
-    options: Any = {"kind": "confidence"} if is_multiclass else {}
+    options = {"kind": "confidence"} if is_multiclass else {}
     tally = part.ask(tn.tally, **options)
     return ModelSums({"one": binary_of_two_classes(tally)}, part.order.remark)
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import chdtri, expit, fdtri, ndtr, stdtr
@@ -222,8 +222,7 @@ def _root(terms: Floats) -> Floats:
     It is triangular. Roots of the eigenvalues of the covariance would be noise where they are below
     1e-8 of the largest root.
     """
-    triangle: Any = np.linalg.qr(terms, mode="r")
-    return np.asarray(triangle.T)
+    return np.asarray(np.linalg.qr(terms, mode="r")).T
 
 
 def _cluster_terms(terms: Floats, rows: ClusteredRows, kept: Ints) -> Floats:

@@ -1,7 +1,7 @@
 """Paired bootstrap: the same resampled rows for all models."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -82,7 +82,7 @@ def resampled_tally(sample: Sample, kind: Kind) -> Callable[[Ints], Tally]:
     if sample.p.ndim == 1:
         cells = _resampled_cells(numbered)
         return lambda count: Tally("binary", (cells(count),), sample.classes)
-    parts: Any = parts_of(numbered, kind, _resampled_cells)
+    parts = parts_of(numbered, kind, _resampled_cells)
     return lambda count: Tally(kind, tuple(part(count) for part in parts), sample.classes)
 
 

@@ -258,7 +258,8 @@ def _largest_clusters(evidence: Evidence) -> _Largest:
     if not evidence.dependent:
         return _Largest(1, 1)
     if not evidence.has_rows:
-        buckets: Any = evidence.sums.buckets
+        buckets = evidence.sums.buckets
+        assert buckets is not None
         return _Largest(buckets.largest, buckets.largest)
     sample = evidence.sample
     weight = np.ones(sample.n) if sample.w is None else sample.w
