@@ -123,6 +123,17 @@ def test_pages_on_intervals_and_quantiles_have_only_what_fits_them(rows):
     assert "so each outcome is a cluster" in report.page()
 
 
+def test_two_kinds_of_intervals_are_compared_without_measures_of_scores(rows):
+    x, y = rows
+    narrow, wide = (tn.events.interval(y, x - half, x + half, coverage=0.9) for half in (1.2, 1.64))
+    models = {"narrow": tn.assess(narrow), "wide": tn.assess(wide)}
+    table = tn.report(models, intervals=False, progress=False).to_markdown().partition("| Model")[2]
+    head = table.split("\n")[0]
+    assert "Typical error" in head
+    assert "Slope" not in head
+    assert "Brier" not in head
+
+
 @pytest.mark.slow
 def test_a_report_on_a_horizon_says_how_many_rows_were_censored():
     rng = np.random.default_rng(1)

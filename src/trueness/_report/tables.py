@@ -105,6 +105,8 @@ def _models(contents: Contents) -> Table:
     are_labels = contents.view == "multilabel"
     titles = {"model": "Model", "ece": f"ECE{confidence}", "brier": f"Brier{all_classes}"}
     keys = "model verdict l2 p ece floor brier slope observed_expected"
+    if all(model.coverage is not None for model in contents.models):
+        keys = "model verdict l2 p ece floor"  # the others are of scores
     notes = [f"Brackets: {level_percent(contents.settings.level)} interval."]
     if are_labels:
         titles["model"] = "Label"

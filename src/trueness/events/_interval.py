@@ -4,6 +4,7 @@ import numpy as np
 
 from trueness._input.arguments import checked_fraction, is_real
 from trueness._input.numbers import numbers, probabilities, refuse
+from trueness._level import level_percent
 from trueness._tally.clusters import codes_of
 from trueness._tally.events import Events
 from trueness.typing import ArrayLike, Bools, Floats
@@ -72,7 +73,7 @@ def interval(
     stated, level = _stated(coverage, n)
     words, levels = "intervals", None
     if level is not None:
-        words, levels = f"{100 * level:.6g} % intervals", np.array([level])
+        words, levels = f"{level_percent(level)} intervals", np.array([level])
     below = outcome < low
     above = outcome > high
     return Events(

@@ -8,6 +8,7 @@ from trueness._input.arguments import Seed, whole_seed
 from trueness._input.columns import column, refuse_bad
 from trueness._input.numbers import numbers, refuse, refuse_nan
 from trueness._input.scores import numeric
+from trueness._level import level_percent
 from trueness._numerics.streams import stream
 from trueness._tally.clusters import codes_of
 from trueness._tally.events import Events
@@ -94,7 +95,7 @@ def quantiles(
 
 def _words(levels: Floats) -> str:
     if levels.size == 1:
-        return f"{100 * levels[0]:.6g} % quantiles"
+        return f"{level_percent(levels[0])} quantiles"
     return f"quantiles at {levels.size} levels"
 
 

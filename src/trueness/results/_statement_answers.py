@@ -10,7 +10,7 @@ from trueness._text.numbers import level_percent, number, percent, short_number
 from trueness._text.strings import capitalized, uncapitalized
 from trueness.results._coverage import Coverage
 from trueness.results._first_screen import Answer
-from trueness.results._statements import FlaggedGroup, Statement, how_far_in_words
+from trueness.results._statements import FlaggedGroup, Statement, flagged_in_words, how_far_in_words
 
 
 def answers_on_statement(
@@ -74,7 +74,7 @@ def _where_of_interval(segments: Sequence[FlaggedGroup], covered: Coverage) -> A
     phrase = f"In {segments[0].worst_in_words}"
     if segments[0].own == 0:
         phrase = "In all segments alike"
-    return Answer("Where?", phrase, f"{segments[0].sentence}. {sides}".strip(), {})
+    return Answer("Where?", phrase, f"{flagged_in_words(segments[0])}. {sides}".strip(), {})
 
 
 def _cost_of_interval(covered: Coverage) -> Answer:
@@ -106,7 +106,7 @@ def _where_of_quantiles(segments: Sequence[FlaggedGroup], covered: Coverage) -> 
     """The segment with an error of its own, or the levels that are farthest off."""
     of_its_own = [segment for segment in segments if segment.own != 0]
     if of_its_own:
-        detail = f"{of_its_own[0].sentence}. {covered.farthest}".strip()
+        detail = f"{flagged_in_words(of_its_own[0])}. {covered.farthest}".strip()
         return Answer("Where?", f"In {of_its_own[0].worst_in_words}", detail, {})
     if not covered.farthest:
         return Answer("Where?", "No level stands out", "", {})

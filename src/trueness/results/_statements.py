@@ -226,6 +226,11 @@ class Statement(Record):
         return ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items())
 
 
+def flagged_in_words(flagged: FlaggedGroup) -> str:
+    """How many groups of intervals or quantiles are flagged: these have no scores."""
+    return flagged.sentence.replace("at equal scores ", "")
+
+
 def how_far_in_words(statement: Statement) -> str:
     """How far off intervals or quantiles are, in a few words; empty for anything else."""
     covered = statement.coverage

@@ -18,7 +18,7 @@ from trueness._text.numbers import (
 )
 from trueness._text.strings import capitalized
 from trueness.results._inference import Estimate, Interval
-from trueness.results._statements import how_far_in_words
+from trueness.results._statements import flagged_in_words, how_far_in_words
 
 Judged: TypeAlias = Any
 """A `Verdict`, whose module imports this one."""
@@ -304,7 +304,10 @@ def evidence(v: Judged) -> str:
     place = int(v.rejected and v.test is not None) + int(_rests_on_one_row(v))
     if not v.is_of_labels:
         for flags in reversed(v.flags):
-            parts.insert(place, flags.sentence if v.rejected else flags.strength)
+            flagged = flags.sentence
+            if v.statement is not None and v.statement.is_banded:
+                flagged = flagged_in_words(flags)
+            parts.insert(place, flagged if v.rejected else flags.strength)
     if v.counted_rows:
         parts.append(f"weights were taken as counts: {v.counted_rows:,} rows stand for {v.n:,}")
     text = "; ".join(parts)
