@@ -378,6 +378,14 @@ def worst_range(model: Model) -> Any:
     return counts | own | ends | {"share": damage[at] / damage.sum()}
 
 
+def segment_findings(model: Model) -> dict[str, str] | None:
+    """What is wrong with each flagged segment, by its name."""
+    found = segments(model)
+    if found is None:
+        return None
+    return {name: words for name, words in zip(found.names, found.findings, strict=True) if words}
+
+
 def segment_rows(model: Model) -> Any:
     """The rows of `segments`, each with the ECE of its part."""
     found = segments(model)
@@ -639,6 +647,7 @@ PAGE: dict[str, Answer | str] = {
     "segments.rows": of(segment_rows),
     "segments.pvalue": of(segments, "joint_pvalue"),
     "segments.test": of(segments, "assumptions"),
+    "segments.findings": of(segment_findings),
     "slices": of(partial(slices, most=40)),
     "remedies": FOLDS,
     "remedies.before.ece": of(partial(measured, key="ece"), "value"),

@@ -83,7 +83,7 @@ def test_a_small_error(base):
 
 def test_an_error_too_small_to_be_estimated(base):
     found = off_by(base, 0.0, 0.0, 0.117)
-    assert found.error == "above 0, at most 11.7 percentage points"
+    assert found.error == "too small to be estimated (at most 11.7 percentage points)"
     assert "0.0" not in found.size
 
 

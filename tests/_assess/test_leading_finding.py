@@ -1,5 +1,7 @@
 """Headline, size, place, advice and p-value speak of the finding that decided."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -92,3 +94,52 @@ def test_limits_that_exclude_zero_without_a_flag_are_explained():
         assert explained[-1] == (words in str(found))
     assert any(explained)
     assert found.flagged[list(found.value).index("north")]
+
+
+def test_too_few_rows_have_the_estimate_of_observed_over_expected():
+    rng = np.random.default_rng(4)
+    p = rng.uniform(0.05, 0.6, 40)
+    verdict = tn.verdict((rng.random(40) < p).astype(int), p)
+    assert verdict.code == "too-few-rows"
+    ratio = verdict.observed_expected
+    words = f"observed/expected {ratio.value:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+    assert words in verdict.evidence
+
+
+def test_scores_that_hardly_tell_rows_apart_are_called_so():
+    rng = np.random.default_rng(5)
+    p = rng.uniform(0.1, 0.4, 4_000)
+    flat = tn.verdict((rng.random(p.size) < 0.25 + 0.1 * (p - 0.25)).astype(int), p)
+    assert "the scores hardly tell rows apart (AUC 0.5" in flat.evidence
+    steep = tn.verdict((rng.random(p.size) < 0.8 * p).astype(int), p)
+    assert steep.rejected
+    assert "tell rows apart" not in steep.evidence
+
+
+def test_scores_in_few_bins_of_equal_width_are_shown_in_bins_of_equal_mass():
+    rng = np.random.default_rng(6)
+    p = rng.uniform(0.1, 0.35, 3_000)
+    y = (rng.random(p.size) < p).astype(int)
+    found = tn.report(y, p, intervals=False, progress=False).to_dict()["models"][0]
+    assert len(found["bins"]["n"]) == 10
+    assert min(found["bins"]["n"]) == 300
+    assert any(note.startswith("The scores lie in 3 of 10 bins") for note in found["notes"])
+    wide = tn.report(y, 2.5 * p, intervals=False, progress=False).to_dict()["models"][0]
+    assert wide["bins"]["low_edge"][1] == 0.1
+
+
+def test_a_map_that_was_shown_to_gain_is_named_beside_one_that_was_not():
+    rng = np.random.default_rng(7)
+    p = rng.uniform(0.05, 0.95, 1_000)
+    fixes = tn.assess((rng.random(p.size) < 0.5 + 0.5 * (p - 0.5)).astype(int), p).remedies
+    clear = fixes.most_promising
+    assert clear.gain_low > 0
+    assert fixes.other_gain(clear, 0.95) == ""
+    doubtful = replace(clear, gain_low=-0.01)
+    others = tuple(replace(one, gain_low=-0.01) for one in fixes.after[1:])
+    one_gains = replace(fixes, after=(doubtful, fixes.after[1], *others[1:]))
+    words = one_gains.other_gain(doubtful, 0.95)
+    assert words.startswith(f" Of the {len(fixes.after)} maps that were tried, ")
+    assert f"{fixes.after[1].name} lowers the Brier score by" in words
+    none_gains = replace(fixes, after=(doubtful, *others))
+    assert none_gains.other_gain(doubtful, 0.95) == ""

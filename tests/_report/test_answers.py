@@ -216,7 +216,7 @@ def test_an_error_too_small_to_be_estimated_is_not_said_to_be_zero():
     y = (rng.random(900) < p**0.8 / (p**0.8 + (1 - p) ** 0.8)).astype(int)
     found = answers(tn.report(y, p, intervals=False))
     assert found["how_far"]["numbers"]["l2"] == 0
-    assert found["how_far"]["phrase"].startswith("Above 0, at most ")
+    assert found["how_far"]["phrase"].startswith("Too small to be estimated (at most ")
     assert "0.0 percentage points before" not in found["action"]["detail"]
     one = tn.estimate("l2", y, p, seed=0)
     assert one.low_open
@@ -231,7 +231,7 @@ def test_certainty_that_was_contradicted_is_advised_against():
     assert found["action"]["detail"].startswith(
         "91 rows have a score of exactly 0 or 1, 1 with the other label: "
     )
-    assert found["how_far"]["phrase"].startswith("Above 0, at most ")
+    assert found["how_far"]["phrase"].startswith("Too small to be estimated (at most ")
 
 
 @pytest.mark.slow

@@ -344,3 +344,13 @@ def test_equal_outcomes_show_no_gain():
     text = tn.report(np.ones(103, int), np.random.default_rng(0).beta(3, 2, 103)).to_text()
     assert "they cannot show what a map" in text
     assert "gain on held-out rows" not in text
+
+
+def test_a_note_about_one_map_begins_with_its_name():
+    rng = np.random.default_rng(0)
+    p = rng.choice([0.1, 0.2, 0.9], 1_200, p=[0.9, 0.05, 0.05])
+    y = (rng.random(p.size) < p).astype(int)
+    found = tn.assess(y, p, sample_weight=rng.lognormal(0, 1, p.size)).remedies
+    (note,) = found.notes
+    assert note.startswith("Histogram binning: ")
+    assert note.endswith(" bins have no labels and predict the overall event rate.")

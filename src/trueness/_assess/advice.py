@@ -378,8 +378,8 @@ def _option(a: Asked, fixes: Remedies, best: Remedy) -> Advice:
     if best.gain_low > 0:
         doubt = "It would gain next to nothing"
     reason = (
-        f"{doubt}: on held-out rows {best.with_article} "
-        f"{_gained(a, fixes, best)}.{_own_rows_question(a)}"
+        f"{doubt}: on held-out rows {best.with_article} {_gained(a, fixes, best)}."
+        f"{fixes.other_gain(best, a.level)}{_own_rows_question(a)}"
     )
     return _with_gain("optional", "Recalibration is optional", reason, fixes, best)
 

@@ -161,13 +161,15 @@ def _cost(a: Asked, verdict: Verdict, advice: Advice) -> Answer:
         phrase = "Too few rows to tell"
     elif best.gain > 0 and (clear or code in OFF):
         phrase = "Nothing that can be shown"
+        if fixes.other_that_gains(best) is not None:
+            phrase = "Hardly anything"
     elif code in OFF:
         phrase = "Too small to be measured with these rows"
     else:
         phrase = "Nothing measurable"
     if best.gain > 0 and (clear or code in OFF):
         words = best.gain_in_words(fixes.before, a.level)
-        detail = f"On held-out rows {best.with_article} {words}."
+        detail = f"On held-out rows {best.with_article} {words}.{fixes.other_gain(best, a.level)}"
     else:
         detail = _unclear_gain(fixes, best)
     return Answer(question, phrase, detail, numbers)

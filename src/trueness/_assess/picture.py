@@ -17,6 +17,9 @@ from trueness.results._first_screen import Picture
 
 _ORDINARY_BINS = 10
 _CROWDED = 0.8
+_FILLED = 0.4
+"""The share of the rows in one bin from which on, and the share of bins with rows up to which, bins
+of equal width show too little."""
 MOST_BINS = 1_000
 """The most bins that a page can show."""
 
@@ -47,21 +50,27 @@ def first_picture(
 ) -> tuple[Picture, BinRule]:
     """The picture of the first diagram, and its bins.
 
-    They have equal mass if most rows lie in one bin of equal width.
+    They have equal mass if most rows lie in one bin of equal width, or if few of these have rows.
     """
     picture = _picture(data.sums, rule, level, notes)
     if len(picture.bins) > MOST_BINS:
         got = f"{rule!r} makes {len(picture.bins):,}"
         raise InputError("bins", f"must make at most {MOST_BINS:,} bins for a report", got)
-    share = float(picture.bins.weight.max() / picture.bins.weight.sum())
     tally = data.tally
-    if tally is None or not isinstance(rule, EqualWidth) or rule.n == 1 or share <= _CROWDED:
-        return picture, rule
-    if tally.coarsen(EqualMass(_ORDINARY_BINS)).parts[0].size <= 2:
+    if tally is None or not isinstance(rule, EqualWidth) or rule.n == 1:
         return picture, rule
     first = EqualMass(rule.n)
+    share = float(picture.bins.weight.max() / picture.bins.weight.sum())
+    filled = int((picture.bins.n > 0).sum())
+    more = tally.coarsen(first).parts[0].size
+    if share > _CROWDED and tally.coarsen(EqualMass(_ORDINARY_BINS)).parts[0].size > 2:
+        reason = f"{percent(share)} of the rows lie in one bin of equal width"
+    elif filled <= _FILLED * rule.n and more > filled:
+        reason = f"The scores lie in {filled:,} of {rule.n:,} bins of equal width"
+    else:
+        return picture, rule
     notes.add(
-        f"{percent(share)} of the rows lie in one bin of equal width: picture and table show "
-        f"{rule_in_words(first)}, the ECE of the summary keeps {rule_in_words(rule)}."
+        f"{reason}: picture and table show {rule_in_words(first)}, the ECE of the summary keeps "
+        f"{rule_in_words(rule)}."
     )
     return _picture(data.sums, first, level, notes), first

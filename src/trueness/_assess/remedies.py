@@ -17,6 +17,7 @@ from trueness._input.sample import Sample
 from trueness._level import Level
 from trueness._tally.evidence import Evidence
 from trueness._tally.rules import BinRule, EqualMass
+from trueness._text.strings import capitalized
 from trueness.errors import MovedScoresWarning, SeparableWarning, quietly
 from trueness.infer.comparison._compare import compare_of
 from trueness.infer.interval._ece_interval import interval_of
@@ -102,7 +103,7 @@ def remedies(a: Asked) -> Remedies | None:
         before = _remedy("as they are", None, [task.deal.rows], task)
     tried: dict[str, _Trial] = {}
     for name in dict.fromkeys([*corrected, *names[:1], *mixed, *names]):
-        trial = notes.attempt(f"{name[0].upper()}{name[1:]}", partial(_cross_fitted, name, task))
+        trial = _attempt(name, task)
         if trial is None:
             continue
         if name == AUTOMATIC:
@@ -129,6 +130,17 @@ def remedies(a: Asked) -> Remedies | None:
         guarantee=_guarantee(sample, a.level, notes, clustered=evidence.dependent),
         notes=(*_alike_once(notes.sentences), *infinite_note),
     )
+
+
+def _attempt(name: str, task: _Task) -> _Trial | None:
+    """A map that is tried; what is to be noted about it alone begins with its name."""
+    own = Notes(task.notes.wording)
+    subject = capitalized(name)
+    trial = own.attempt(subject, partial(_cross_fitted, name, task._replace(notes=own)))
+    for sentence in own.sentences:
+        is_about_all = sentence in own.wording.values() or sentence.startswith(subject)
+        task.notes.add(sentence if is_about_all else f"{subject}: {sentence}")
+    return trial
 
 
 def _alike_once(sentences: list[str]) -> list[str]:

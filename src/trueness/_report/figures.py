@@ -167,7 +167,10 @@ def models_charts(models: Sequence[Model]) -> list[str]:
         courses.append((name, course))
         numbers = model.answers["how_far"].numbers
         sizes = {key: numbers[key] for key in (*_ERRORS, "ece")}
-        lines.append(error_line(sizes, name, kind)._replace(text=_short_size(model)))
+        line = error_line(sizes, name, kind)
+        if not model.verdict.is_of_parts:  # the line is of all rows
+            line = line._replace(text=_short_size(model))
+        lines.append(line)
     axes = joint_axes([view.near for view in views])
     label = f"{count(len(models), 'model')} in one diagram"
     error = "typical error" if any(math.isfinite(line.high) for line in lines) else "ECE"

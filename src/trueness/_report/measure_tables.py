@@ -127,6 +127,13 @@ def _notes_on_measures(lines: list[_Line], model: Model, level: float) -> list[s
             f"{level_percent(1 - level)}: one of several measures does so more often than each "
             "alone. The verdict rests on the test of calibration."
         )
+    ece = s.estimates.get("ece")
+    has_ece = any(line.key == "ece" for line in lines)
+    if has_ece and ece is not None and model.verdict.rejected and ece.low == 0:
+        notes.append(
+            "The limits of the ECE are found apart from the test, are wider, and may include 0 "
+            "where the test rejects."
+        )
     if unbounded:
         measures = ", ".join(unbounded)
         notes.append(

@@ -125,7 +125,7 @@ def _models(contents: Contents) -> Table:
                 "model": model.name,
                 "verdict": verdict,
                 "l2": _error_cell(model),
-                "p": s.pvalue,
+                "p": _pvalue_cell(model),
                 "adjusted": adjusted,
                 "ece": s.ece,
                 "floor": None if s.noise_floor is None else s.noise_floor.mean,
@@ -137,11 +137,20 @@ def _models(contents: Contents) -> Table:
     return Table(columns_of(keys, **titles), rows, notes, name="models", caption="On the same rows")
 
 
+def _pvalue_cell(model: Model) -> Cell | float | None:
+    """The p-value of what decided; with a word on it if that is not the test of all rows."""
+    if model.verdict.is_of_parts:
+        return Cell(model.summary.pvalue, model.verdict.pvalue)
+    return model.summary.pvalue
+
+
 def _error_cell(model: Model) -> Cell | None:
     """The typical error in percentage points, as the first screen says it."""
     interval = model.summary.ece_interval
     if interval is None:
         return None
+    if model.verdict.is_of_parts:
+        return Cell(interval.estimate, model.verdict.error_in_short)
     words = typical_error(interval, rejected=model.verdict.rejected, unit="points")
     return Cell(interval.estimate, words.removeprefix("typically "))
 

@@ -336,9 +336,12 @@ def advice(
     if fitted.leave_alone_:
         return ()
     options = " ".join(f"--by {name}" for name in names)
+    low, high = f"{fitted.gain_low_:.2g}", f"{fitted.gain_high_:.2g}"
+    limits = f"({level_percent(_LEVEL)} confidence: {low} to {high})".replace("-", "−")
+    chance = "" if fitted.gain_low_ > 0 else ", which may be chance"
     return (
-        f"A map by {TIMES.join(names)} lowers the held-out log loss by {fitted.gain_:.2g} per row "
-        f"more than one map for all rows: `trueness fit {options}`.",
+        f"A map by {TIMES.join(names)} lowers the held-out log loss by {fitted.gain_:.2g} per "
+        f"row {limits} more than one map for all rows{chance}: `trueness fit {options}`.",
     )
 
 

@@ -15,6 +15,18 @@ _SHOWN = 5
 """Thresholds of a printed curve."""
 
 
+def threshold_in_digits(threshold: float) -> str:
+    """A threshold with four decimals, or as many as tell it from 1.
+
+    >>> threshold_in_digits(0.86014), threshold_in_digits(0.99994553)
+    ('0.8601', '0.9999455')
+    """
+    digits = 4
+    if threshold >= 0.999:
+        digits = 2 + math.ceil(-math.log10(max(1 - threshold, 1e-12)))
+    return number(threshold, digits)
+
+
 @dataclass(frozen=True)
 class AcceptThreshold(Record):
     """A threshold from which on answers may be accepted."""
@@ -79,12 +91,8 @@ class AcceptThreshold(Record):
             percentage(100 * value)
             for value in (self.coverage, self.coverage_low, self.coverage_high)
         )
-        if self.threshold < 0.999:
-            digits = 4
-        else:
-            digits = 2 + math.ceil(-math.log10(max(1 - self.threshold, 1e-12)))
         start = (
-            f"Accept from {number(self.threshold, digits)} on: {share} of {self.noun}s "
+            f"Accept from {threshold_in_digits(self.threshold)} on: {share} of {self.noun}s "
             f"({low.removesuffix(' %')} to {high})"
         )
         return f"{start}, {goal}, certified at {level}. {self.note}".rstrip()

@@ -184,6 +184,11 @@ class Conclusion:
     all_rows: Code = "undetermined"
     """The code of all rows together, whatever segments and classes show."""
 
+    @property
+    def is_of_parts(self) -> bool:
+        """Whether only segments or classes are off, not all rows."""
+        return self.code == "miscalibrated" and not self.rejected
+
 
 @dataclass(frozen=True)
 class Summary:

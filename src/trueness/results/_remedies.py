@@ -279,6 +279,24 @@ class Remedies(Record):
             default=None,
         )
 
+    def other_that_gains(self, best: Remedy) -> Remedy | None:
+        """The map with the largest gain of those whose limits exclude 0, if it is not the best one.
+
+        None if the best one's limits do, or if no map's do.
+        """
+        gaining = [remedy for remedy in self.after if remedy.gain_low > 0]
+        if best.gain_low > 0:
+            return None
+        return max(gaining, key=lambda remedy: remedy.gain, default=None)
+
+    def other_gain(self, best: Remedy, level: float) -> str:
+        """A sentence about that map, after one about the best; empty if there is none."""
+        other = self.other_that_gains(best)
+        if other is None:
+            return ""
+        gain = other.gain_in_words(self.before, level)
+        return f" Of the {len(self.after)} maps that were tried, {other.with_article} {gain}."
+
     def __str__(self) -> str:
         """Which of the calibrators that were tried gains most; or that none is expected to gain."""
         best = self.most_promising

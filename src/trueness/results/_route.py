@@ -7,6 +7,7 @@ from typing import Any
 
 from trueness._text.numbers import count, level_percent, number, percentage
 from trueness._text.strings import align
+from trueness.results._decisions import threshold_in_digits
 from trueness.results._inference import Estimate
 from trueness.results._record import Record, Table
 from trueness.typing import Floats
@@ -145,13 +146,15 @@ class Route(Record):
             return f"{self._refusal(allowed)} The strong model answers all."
         share = percentage(100 * self.share.value)
         saved = percentage(100 * self.saved.value)
-        mix = f"mix less strong model {signed_points(self.difference.value)}"
+        both = signed_points(self.difference.value)
         limits = f"{signed_points(self.difference.low)} to {signed_points(self.difference.high)}"
-        chance = f"routed at random {signed_points(self.random.value)}"
+        chance = signed_points(self.random.value)
         return (
-            f"The cheap model answers from {number(self.threshold)} on: {share} of rows, {saved} "
-            f"of the cost saved, {allowed}, certified at {level_percent(self.level)}; {mix} "
-            f"({limits}), {chance}."
+            f"The cheap model answers from {threshold_in_digits(self.threshold)} on: {share} of "
+            f"rows, {saved} of the cost saved, {allowed}, certified at "
+            f"{level_percent(self.level)}. Accuracy of both together, compared with the strong "
+            f"model alone: {both} points ({limits}); if as many rows were routed at random: "
+            f"{chance}."
         )
 
     def _refusal(self, allowed: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from trueness._text.numbers import (
     MISSING,
+    TOO_SMALL,
     count,
     in_digits,
     level_percent,
@@ -33,6 +34,8 @@ not seen."""
 NOTICED = 0.9
 """The power of what these rows are said to notice."""
 _UNRELATED = 0.2
+_NO_SKILL = 0.1
+"""The distance of the AUC from ½ within which, limits included, scores hardly tell rows apart."""
 _STRENGTHS = (
     (0.0001, "overwhelming"),
     (0.001, "very strong"),
@@ -230,7 +233,7 @@ def typical_error(interval: Interval, *, rejected: bool, unit: str = "percentage
     if low == high:
         return f"{low} {unit}"
     if float(typical) == 0:
-        return f"above 0, at most {high} {unit}"
+        return f"{TOO_SMALL} (at most {high} {unit})"
     if float(low) == 0:
         return f"typically {typical} {unit} (at most {high})"
     return f"typically {typical} {unit} ({low} to {high})"
@@ -266,7 +269,7 @@ def _bounded(interval: Interval, level: str) -> str:
     if low == high:
         return f"the typical error is {low} percentage points ({level})"
     if float(typical) == 0:
-        return f"the typical error is above 0 and at most {high} percentage points ({level})"
+        return f"the typical error is {TOO_SMALL} ({level}: at most {high} percentage points)"
     limits = f"at most {high}" if float(low) == 0 else f"{low} to {high}"
     return f"typically off by {typical} percentage points ({level}: {limits})"
 
@@ -377,12 +380,24 @@ def _grounds(v: Judged) -> list[str]:
     if v.code in ("miscalibrated", "nearly-calibrated"):
         parts += [limits for _, limits in _kinds_of_error(v)]
         parts += _prior_shift_in_words(v)
+    if v.code in ("miscalibrated", "nearly-calibrated"):
+        parts += _no_skill(v)
+    if v.code == "too-few-rows" and _has_ratio(v):
+        parts.append(f"observed/expected {times(v.observed_expected)}")
     if v.power is not None and v.code in ("no-evidence", "too-few-rows"):
         names = (nouns(v).others, nouns(v).events)
         parts.append(power_in_words(v.power, rarer=names[v.mean_score <= 0.5]))
     if v.statement is not None and v.statement.censored:
         parts.append(f"of {v.statement.n_input:,} rows, {_left_out(v.statement.left_out)}")
     return parts
+
+
+def _no_skill(v: Judged) -> list[str]:
+    """That the scores hardly tell rows apart, whatever a map does."""
+    if v.auc is None or not (v.auc.low > 0.5 - _NO_SKILL and v.auc.high < 0.5 + _NO_SKILL):
+        return []
+    auc = f"AUC {number(v.auc.value, 2)}, {number(v.auc.low, 2)} to {number(v.auc.high, 2)}"
+    return [f"the scores hardly tell rows apart ({auc}), which no map mends"]
 
 
 def _left_out(rows: Mapping[str, int]) -> str:

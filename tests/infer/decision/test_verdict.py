@@ -454,7 +454,7 @@ def test_a_lower_limit_of_zero_is_not_said_to_be_one(base):
     interval = replace(
         base.interval, estimate=0.0, low=0.0, high=0.2, low_closed=False, includes_zero=False
     )
-    words = "The typical error is above 0 and at most 20.0 percentage points (95 % confidence)."
+    words = "The typical error is too small to be estimated (95 % confidence: at most 20.0 percentage points)."
     assert replace(base, interval=interval).size == words
     interval = replace(base.interval, estimate=1.0, low=1.0, high=1.0)
     words = "The typical error is 100.0 percentage points (95 % confidence)."
