@@ -357,3 +357,15 @@ def test_the_risk_at_each_coverage_is_the_rate_by_humans_and_judge(kind, digits)
             end + 1,
         )
         assert risk == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("seed", "needed"), [(7, 226), (8, 221), (24, 221)])
+def test_rows_needed_are_a_tenth_more_than_the_labels_at_least(seed, needed):
+    """Rates that would do, and labels that do not show it: 200 human ones, so at least 221."""
+    rng = np.random.default_rng(seed)
+    confidence = rng.uniform(0.3, 1, 400).round(1)
+    y = (rng.random(400) < 0.86).astype(float)
+    judge = np.where(rng.random(400) < 0.8, y, 1 - y)
+    human = np.where(np.arange(400) < 200, y, np.nan)
+    found = tn.accept_threshold(human, confidence, judge=judge, accuracy=0.85, level=0.9)
+    assert (found.certified, found.rows_needed) == (False, needed)
