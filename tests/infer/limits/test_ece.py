@@ -466,3 +466,21 @@ def test_rates_too_close_to_the_scores_are_in_the_lower_tail_of_chi_square():
         tn.binned(y[:19], p[:19], bins=2), within=0.9, criterion="ece", bins=2
     )
     assert few.too_good is None
+
+
+@pytest.mark.parametrize("seed", [1, 3, 20])
+def test_a_typical_error_that_is_shown_but_not_estimated_has_an_open_lower_limit(seed):
+    """Zero is rejected, and an estimate of 0 leaves no other lower limit."""
+    rng = np.random.default_rng(seed)
+    p = rng.random(60)
+    error = 0.13 if seed < 20 else 0.0
+    y = (rng.random(60) < np.clip(p + error * np.sign(p - 0.5), 0, 1)).astype(int)
+    found = tn.estimate("l2", y, p, floor=False)
+    interval = tn.ece_interval(y, p)
+    assert found.low == 0
+    assert found.low_open is (not interval.includes_zero)
+    assert found.low_open is (seed < 20)
+    assert (0 in found) is not found.low_open
+    far = tn.estimate("l2", np.arange(60) > 2, np.full(60, 0.3), floor=False)
+    assert far.low > 0
+    assert not far.low_open
