@@ -193,6 +193,11 @@ def test_lists_are_rows_of_a_matrix(call, multiclass, tmp_path):
             '{"y": "é", "p": 0.5}\n'.encode("latin-1"),
             "x.jsonl cannot be read as JSON lines; invalid utf8",
         ),
+        ('{"y": 1, "p": NaN}\n', "JSON has no NaN: null is a missing value."),
+        (
+            b'\xef\xbb\xbf{"y": 1, "p": 0.5}\n',
+            r"Leave out the byte order mark, as `sed '1s/^\xEF\xBB\xBF//'` does.",
+        ),
         ('{"y": 1, "p": 1e400}\n', "x.jsonl cannot be read as JSON lines"),
     ],
 )

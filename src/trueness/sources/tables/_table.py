@@ -15,7 +15,12 @@ from trueness.errors import InputError, MissingLibraryError, TruenessError
 from trueness.sources._columns import Columns
 
 _BATCH_ROWS = 1 << 17
-CONVERT = "Convert it, as `iconv -f latin1 -t utf-8` does."
+_REMEDIES = {
+    "invalid utf": "Convert it, as `iconv -f latin1 -t utf-8` does.",
+    "UTF-8 BOM": "Leave out the byte order mark, as `sed '1s/^\\xEF\\xBB\\xBF//'` does.",
+    "('N')": "JSON has no NaN: null is a missing value.",
+}
+"""Ways out by what a parser of text says."""
 _PLAIN_INTEGER = r"^(?:0|-?[1-9]\d{0,17})$"
 
 
@@ -73,6 +78,14 @@ def import_polars(name: str) -> Any:
     return polars
 
 
+def _remedy(why: str) -> str:
+    """The way out of what a parser of text says, or nothing if there is none."""
+    for words, remedy in _REMEDIES.items():
+        if words in why:
+            return remedy
+    return ""
+
+
 class PolarsTable(Table):
     def __init__(self, path: Path, name: str) -> None:
         self.path = path
@@ -93,12 +106,11 @@ class PolarsTable(Table):
         except Exception as reason:  # damaged files raise a dozen classes
             why = str(reason).strip().partition("\n")[0][:200].rstrip(".")
             got = why if self.is_text else f"it may be truncated ({why})"
-            is_other_encoding = self.is_text and "invalid utf" in why
             raise InputError(
                 "",
                 f"{self.name} cannot be read as {self.format}",
                 got,
-                remedy=CONVERT if is_other_encoding else "",
+                remedy=_remedy(why) if self.is_text else "",
             ) from reason
 
     def _frames(self, lazy: Any) -> Iterator[Any]:
