@@ -90,6 +90,10 @@ class Units:
         """
         return terms
 
+    def means(self, values: Floats) -> Floats:
+        """The mean of the values of each unit."""
+        return values
+
     def effective(self, weight: Floats | None = None) -> float:
         r"""Effective number of units of equal size or weight: :math:`(\sum n_g)^2 / \sum n_g^2`."""
         if weight is None:
@@ -196,6 +200,10 @@ class ClusterUnits(Units):
         if terms.ndim == 1:
             return np.asarray(np.bincount(self.cluster, terms), np.float64)
         return np.stack([np.bincount(self.cluster, column) for column in terms])
+
+    def means(self, values: Floats) -> Floats:
+        """The mean of the values of each cluster."""
+        return self.sums(values) / self.sizes
 
     def effective(self, weight: Floats | None = None) -> float:
         """The number of clusters of equal size or weight that these are worth."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trueness._input.sample import Sample
 from trueness._input.segment_columns import GROUPS, SegmentColumn, WholeNumbers, read_by
-from trueness._numerics.units import ClusterUnits, Units, units_of
+from trueness._numerics.units import Units, units_of
 from trueness._tally import rows_or_sums
 from trueness._tally.clusters import ClusteredRows, warn_few_clusters
 from trueness._tally.events import Events
@@ -199,14 +199,11 @@ class Rows(Evidence):
         if chosen.dtype == bool:
             chosen = np.flatnonzero(chosen)
         w = self.rows.w[chosen] if weighted and self.rows.w is not None else None
-        cluster = self.cluster
-        if cluster is not None:
-            cluster = ClusterUnits(cluster).at(chosen).renumbered().code
         return replace(
             self,
             rows=self.rows.at(chosen, w),
             given=None,
-            cluster=cluster,
+            cluster=self.units.at(chosen).renumbered().cluster,
             kept=chosen if self.kept is None else self.kept[chosen],
             said=replace(self.said),
         )

@@ -339,8 +339,7 @@ class _Losses(NamedTuple):
             fall=np.maximum(-of_event, -of_non_event),
             rise=np.maximum(of_event, of_non_event),
         )
-        units = first.units
-        return cls._make(units.sums(values) / units.sizes for values in losses)
+        return cls._make(map(first.units.means, losses))
 
 
 def _growth(gain: Floats, worst: Floats) -> Floats:
