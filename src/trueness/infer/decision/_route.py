@@ -203,6 +203,8 @@ class _Tested:
     low: Floats
     """Limits of the accuracy of the mix less that of the strong model."""
     high: Floats
+    method: str
+    """How the limits were found."""
 
 
 class _Mix(NamedTuple):
@@ -358,7 +360,9 @@ def _tested(rows: _PairedRows, terms: _Terms) -> _Tested:
     helped = np.cumsum(is_helped)[ends]
     pvalue = noninferiority(harmed, helped, rows.n, terms.loss)
     low, high = score_limits(helped, harmed, rows.n, terms.level)
+    method = "paired score"
     if rows.units.clustered:
+        method = "paired score and t of clusters"
         order = np.arange(rows.n)
         for i, end in enumerate(ends):
             lost = np.where(order <= end, is_harmed - is_helped, 0.0)
@@ -374,6 +378,7 @@ def _tested(rows: _PairedRows, terms: _Terms) -> _Tested:
         pvalue=pvalue,
         low=low,
         high=high,
+        method=method,
     )
 
 
@@ -429,12 +434,11 @@ def _mix(tested: _Tested, rows: _PairedRows, terms: _Terms, last: int) -> _Mix:
     """
     routed = float(tested.routed[last])
     share = routed / rows.n
-    method = "paired score and t of clusters" if rows.units.clustered else "paired score"
     shares = _share_limits(routed, rows, terms.level)
     saved = Limits(terms.saved(shares.low), terms.saved(shares.high), shares.method)
-    difference = Limits(float(tested.low[last]), float(tested.high[last]), method)
+    difference = Limits(float(tested.low[last]), float(tested.high[last]), tested.method)
     # The last candidate is the lowest confidence, so it routes all rows.
-    chance = Limits(share * float(tested.low[-1]), share * float(tested.high[-1]), method)
+    chance = Limits(share * float(tested.low[-1]), share * float(tested.high[-1]), tested.method)
     gained = float(tested.helped[last] - tested.harmed[last]) / rows.n
     gap = float((rows.cheap - rows.strong).mean())
     return _Mix(

@@ -285,18 +285,20 @@ def _drawn_tests(
     draws = plan.draws(fewer=fewer)
     adjusted = _by_labels(rows, members, draws, plan.seed)
     slice_level = plan.level ** (1 / sums.n.size)
+    method = _BY_LABELS
     # Signs need a residual for each label: the residual of several would have one sign.
     if rows.units.clustered or (rows.count == 1).all():
         signs = _by_signs(rows, members, draws, plan.seed)
         slice_level = min(slice_level, _level_of_each(signs.largest, plan.level))
         if rows.units.clustered:
             adjusted = np.maximum(adjusted, signs.adjusted)
+            method = _BY_SIGNS
     return _Tests(
         adjusted=bounded_by_tails(adjusted, _tails(sums), draws),
         overall=_overall_tests(rows, members, draws, plan.seed),
         slice_level=slice_level,
         draws=draws,
-        method=_BY_SIGNS if rows.units.clustered else _BY_LABELS,
+        method=method,
     )
 
 

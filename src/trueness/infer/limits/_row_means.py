@@ -429,7 +429,8 @@ class _Moments(NamedTuple):
     """Effective number of rows or clusters of equal weight."""
     unit: float
     """Weight of the rows that are right or wrong together: one row, or some of a cluster."""
-    clustered: bool = False
+    method: str = "t, skewness-corrected"
+    """How limits are found from these sums."""
 
     @property
     def error(self) -> float:
@@ -514,7 +515,7 @@ def _row_moments(deviation: Floats, w: Floats, units: Units, w2: Floats | None =
         third=third,
         units=effective,
         unit=unit * together,
-        clustered=True,
+        method="t of clusters, skewness-corrected",
     )
 
 
@@ -537,7 +538,7 @@ def _mean_limits(mean: float, moments: _Moments, surprise: float, level: float) 
     """
     freedom = moments.units - 1
     unit = moments.unit
-    method = "t of clusters, skewness-corrected" if moments.clustered else "t, skewness-corrected"
+    method = moments.method
     if freedom <= 0 or not math.isfinite(surprise):
         return Limits(0.0, math.inf, method, moments.error)
     centre = mean + (surprise - mean) * (unit / 2) / (moments.total + unit / 2)

@@ -328,22 +328,23 @@ def _options(
     """
     if not isinstance(fitted, bool | np.bool_):
         raise InputError("fitted", "must be True or False", f"got {fitted!r}")
-    if clustered and method not in CLUSTERED_TESTS:
-        *first, last = map(repr, CLUSTERED_TESTS)
-        takers = f"{', '.join(first)} or {last}"
-        raise InputError(
-            "cluster",
-            f"is only accepted by {takers}",
-            f"`method={method!r}` needs independent rows",
-        )
+    if clustered:
+        if method not in CLUSTERED_TESTS:
+            *first, last = map(repr, CLUSTERED_TESTS)
+            takers = f"{', '.join(first)} or {last}"
+            raise InputError(
+                "cluster",
+                f"is only accepted by {takers}",
+                f"`method={method!r}` needs independent rows",
+            )
+        if checked_k(k) > 1:
+            raise InputError("k", "must be 1 with `cluster`", f"got {k}")
     passed = {
         "bins": bins is not None,
         "resamples": resamples is not None,
         "fitted": fitted,
         "k": checked_k(k) > 1,
     }
-    if clustered and passed["k"]:
-        raise InputError("k", "must be 1 with `cluster`", f"got {k}")
     for option, is_passed in passed.items():
         if is_passed:
             refuse_unused(option, method)
