@@ -218,7 +218,7 @@ def power_of(evidence: Evidence, alpha: float, seed: int) -> DetectionPower:
     """
     cells = evidence.cells
     effective = float(cells.weight.sum())
-    clusters = None
+    clusters = math.inf
     if not cells.whole and cells.squares is not None:
         effective = effective**2 / float(cells.squares.sum())
     rows = evidence.in_clusters

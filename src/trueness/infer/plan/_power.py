@@ -59,13 +59,13 @@ _STEPS = 24
 
 
 def detection_power(
-    cells: Cells, alpha: float, effective: float, seed: int, clusters: float | None = None
+    cells: Cells, alpha: float, effective: float, seed: int, clusters: float
 ) -> DetectionPower:
     """Power of the omnibus test at level `alpha`, for the `effective` number of independent rows.
 
     The record holds the power against shifts and against an error of a tolerance, the rows needed
     if either is too small, and what is noticed with probability 0.9. `clusters` is the number of
-    clusters if there are any: Student's t of few costs rows, and with very few random signs cannot
+    clusters, infinite without: Student's t of few costs rows, and with very few random signs cannot
     reject, so that the power is 0. Of scores that are all 0 or 1 the power is that to see one wrong
     label.
     """
@@ -75,10 +75,9 @@ def detection_power(
     rare = min(expected, n - expected) / n
     tolerance = min(_LARGEST, _SHARE * rare) if rare > 0 else _LARGEST
     unknown = (math.nan, math.nan)
-    if clusters is not None:
-        if 2 ** (1 - clusters) > alpha:
-            return DetectionPower(0.0, 0.0, tolerance, None, unknown, unknown, math.nan)
-        effective /= t_over_normal(alpha / 2, clusters - 1) ** 2
+    if 2 ** (1 - clusters) > alpha:
+        return DetectionPower(0.0, 0.0, tolerance, None, unknown, unknown, math.nan)
+    effective /= t_over_normal(alpha / 2, clusters - 1) ** 2
     scores = _Scores(cells, effective)
     if not scores.w @ (scores.p * (1 - scores.p)):
         # Only scores of 0 and 1, which one wrong label contradicts.
