@@ -30,7 +30,7 @@ from trueness.recalibrate import _classifier as classifiers
 from trueness.recalibrate._calibration_set import group_codes
 from trueness.recalibrate._calibrator import warn_once
 from trueness.results import Estimate, Panel, Validation
-from trueness.typing import ArrayLike, Bools, Classifier, Floats, Ints, WeightType
+from trueness.typing import ArrayLike, Bools, Floats, Ints, WeightType
 
 _FOLDS = 5
 _RESAMPLES = 200
@@ -188,7 +188,7 @@ def validate(
 class _Rows(NamedTuple):
     """The classifier and the checked rows to train it on."""
 
-    estimator: Classifier
+    estimator: classifiers.Estimator
     X: ArrayLike
     y: NDArray[Any]
     classes: NDArray[Any]

@@ -4,7 +4,7 @@ import reprlib
 import warnings
 from dataclasses import field
 from functools import partial
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +40,18 @@ from trueness.recalibrate import _calibrator as base
 from trueness.recalibrate._auto import AutoCalibration
 from trueness.recalibrate._calibration_set import REMEDIES, CalibrationSet, Scale
 from trueness.recalibrate._multiclass import OneVsRest
-from trueness.typing import ArrayLike, Floats, Ints
+from trueness.typing import ArrayLike, Classifier, Floats, Ints, Option
 
-Estimator: TypeAlias = Any
-"""A classifier with `fit`, `classes_` and scores, as scikit-learn has them, which has no types."""
+
+class Estimator(Classifier, Protocol):
+    """A classifier, as scikit-learn has them, which has no types."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike, /, **options: Option) -> object:
+        """Learn from labelled rows."""
+
+    def decision_function(self, X: ArrayLike, /) -> ArrayLike:
+        """The scores of those that have no probabilities."""
+
 
 _EPS = 1e-12
 _GROUPS = (
@@ -127,7 +135,7 @@ class CalibratedClassifier(
     (0.023, 0.004)
     """
 
-    estimator: Any = field(default=None, kw_only=False)
+    estimator: Estimator | None = field(default=None, kw_only=False)
     calibrator: base.Calibrator | str | None = field(default=None, kw_only=False)
     cv: Any = 5
     ensemble: bool = False
@@ -250,7 +258,8 @@ class CalibratedClassifier(
             return self.estimator
         from sklearn.linear_model import LogisticRegression
 
-        return LogisticRegression()
+        usual: Estimator = LogisticRegression()
+        return usual
 
     @property
     def _frozen(self) -> bool:
