@@ -118,7 +118,7 @@ def test_a_gate_that_fails_for_any_segment_adjusts_for_their_number(call, tmp_pa
     assert {entry["level"] for entry in result["findings"]} == {0.99}
     assert [entry["group"] for entry in result["findings"] if not entry["passed"]] == [4]
     text = " ".join(call(*given).stdout.split())
-    rate = "If every bound is kept, the gate fails with a probability of at most 5 %: one error rate for all 5 findings"
+    rate = "If every bound is kept, the gate fails with a probability of at most 5 %: one error rate for all 5 comparisons"
     assert f"each with 99 % confidence. {rate} together." in text
     assert "g = 4, p: ECE in 10 bins of equal width ≤ 0.05: lower 99 % limit" in text
     assert "Failed. g = 4, p: ECE in 10 bins of equal width is at least" in text

@@ -463,11 +463,8 @@ def test_a_lower_limit_of_zero_is_not_said_to_be_one(base):
 
 def test_the_verdict_of_the_report_is_that_of_the_function(base):
     d = tn.simulate.demo(3_000)
-    assert (
-        tn.report(d.y_true, d.y_prob, intervals=False, progress=False).verdict
-        == base.sentence
-        == str(base)
-    )
+    report = tn.report(d.y_true, d.y_prob, intervals=False, progress=False)
+    assert report.verdict == base.sentence
     assert base.sentence == f"{base.headline} {base.certainty}"
     assert base.alpha == 0.05
 
