@@ -207,15 +207,17 @@ def benefit_by_hand(y, p, t, cluster, prevalence, level, below=False):
     error = math.sqrt(((sums - sums.mean()) ** 2).sum() * units / (units - 1))
     reach = stats.t.ppf((1 + level) / 2, units - 1) * error
     low, high = worth.sum() - reach, worth.sum() + reach
-    events, others = (taken & (y == 1)).sum(), (taken & (y == 0)).sum()
-    if min(events, others) < 10:
+    counted = [taken & (y == label) for label in (1, 0)]
+    holding = [np.unique(cluster[some]).size for some in counted]
+    if min(holding) < 10:
         tail = (1 - level) / 4
 
-        def ends(k):
-            low = stats.beta.ppf(tail, k, n - k + 1) if k else 0.0
-            return low, stats.beta.isf(tail, k + 1, n - k) if k < n else 1.0
+        def ends(some, k):
+            size = some.sum() / k if k else n / units
+            low = stats.beta.ppf(tail, k, n / size - k + 1) if k else 0.0
+            return low, stats.beta.isf(tail, k + 1, n / size - k) if k < n / size else 1.0
 
-        (e_low, e_high), (o_low, o_high) = ends(events), ends(others)
+        (e_low, e_high), (o_low, o_high) = map(ends, counted, holding)
         low = min(low, n * (a * e_low - b * odds * o_high))
         high = max(high, n * (a * e_high - b * odds * o_low))
     return worth.sum(), low, high
@@ -287,3 +289,18 @@ def test_differences_of_clusters_are_paired(prevalence):
         reach = stats.t.isf(0.05, 49) * math.sqrt((sums**2).sum() * 50 / 49) / 150
         mean = worth.mean()
         assert found[:, i] == pytest.approx([mean, mean - reach, mean + reach])
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.2, 0.8, 0.93])
+def test_limits_are_no_shorter_for_the_same_rows_several_times(threshold):
+    y, p = rows(np.random.default_rng(8), 200)
+    once = tn.net_benefit(y, p, thresholds=[threshold])
+    six = tn.net_benefit(
+        np.repeat(y, 6),
+        np.repeat(p, 6),
+        thresholds=[threshold],
+        cluster=np.repeat(np.arange(200), 6),
+    )
+    for end in ("low", "high", "gain_low", "gain_high"):
+        assert getattr(six, end) == pytest.approx(getattr(once, end), rel=0.01, abs=1e-4)
+    assert np.isnan(six.band_low) == np.isnan(once.band_low)

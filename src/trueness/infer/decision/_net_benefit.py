@@ -23,7 +23,7 @@ from trueness._tally.tally import Binned, Tally
 from trueness.errors import InputError
 from trueness.infer.limits._row_means import paired_limits
 from trueness.results import NetBenefit
-from trueness.typing import ArrayLike, Floats, Kind, Missing, RowOptions, WeightType
+from trueness.typing import ArrayLike, Bools, Floats, Kind, Missing, RowOptions, WeightType
 
 _FEW = 10
 """With fewer accepted events or non-events limits are exact, and the simultaneous band ends."""
@@ -289,7 +289,8 @@ def _curve(evidence: Evidence, t: Floats, level: float, prevalence: float | None
     rows; rows with scores of at least t are accepted. With `prevalence` events and non-events are
     weighted as in a population with this event rate. The gain is the net benefit less that of
     accepting all rows. Limits are at `level` for each threshold, the band for all together. The
-    band is nan where fewer than ten events or non-events are accepted.
+    band is nan where fewer than ten events or non-events are accepted, or those of fewer than ten
+    clusters.
     """
     accepted, all_rows = _accepted(evidence, t)
     terms = _Terms.of(all_rows, t, prevalence)
@@ -299,18 +300,23 @@ def _curve(evidence: Evidence, t: Floats, level: float, prevalence: float | None
     gain = value - treat_all
     if not evidence.dependent:
         units = int(all_rows.sum())
+        holding, holding_missed = accepted, missed
         covariance = _covariance(accepted, terms)
         gain_covariance = _covariance(missed, terms)
     else:
         units = evidence.units.number
+        holding = _clusters_holding(evidence, t, below=False)
+        holding_missed = _clusters_holding(evidence, t, below=True)
         covariance = _clustered(evidence, t, terms, below=False)
         gain_covariance = _clustered(evidence, t, terms, below=True)
     error = np.sqrt(np.clip(np.diag(covariance), 0, None))
     gain_error = np.sqrt(np.clip(np.diag(gain_covariance), 0, None))
     quantile = t_quantile(level, max(units - 1, 1))
-    low, high = _with_exact(value, quantile * error, accepted, terms, level)
-    loss_low, loss_high = _with_exact(-gain, quantile * gain_error, missed, terms, level)
-    enough = (accepted >= _FEW).all(axis=0) & (error > 0)
+    counted = _Counted(accepted, holding, units)
+    counted_missed = _Counted(missed, holding_missed, units)
+    low, high = _with_exact(value, quantile * error, counted, terms, level)
+    loss_low, loss_high = _with_exact(-gain, quantile * gain_error, counted_missed, terms, level)
+    enough = ~counted.few & (error > 0)
     half = np.full(t.size, math.nan)
     if enough.any():
         joint = _joint_quantile(covariance[np.ix_(enough, enough)], level, units)
@@ -393,28 +399,73 @@ def _clustered(evidence: Evidence, t: Floats, terms: _Terms, *, below: bool) -> 
     return covariance_of_sums(sums)
 
 
+def _clusters_holding(evidence: Evidence, t: Floats, *, below: bool) -> Floats:
+    """How many clusters hold an event, and a non-event, that is accepted at each threshold.
+
+    With `below`, one that is missed. The result has shape (2, thresholds).
+    """
+    rows = evidence.in_clusters
+    assert rows is not None
+    p = np.asarray(rows.p, np.float64)
+    held = np.empty((2, t.size))
+    for i, label in enumerate((1, 0)):
+        chosen = rows.y == label
+        farthest = np.full(rows.clusters, math.inf if below else -math.inf)
+        join = np.minimum if below else np.maximum
+        join.at(farthest, rows.cluster[chosen], p[chosen])
+        lower = np.searchsorted(np.sort(farthest), t)
+        held[i] = lower if below else rows.clusters - lower
+    return held
+
+
+class _Counted(NamedTuple):
+    """Events and non-events that are accepted at each threshold, or missed."""
+
+    rows: Floats
+    """Both numbers, of shape (2, thresholds)."""
+    holding: Floats
+    """The clusters that hold them; without clusters, the numbers themselves."""
+    units: int
+    """All clusters, or rows."""
+
+    @property
+    def few(self) -> Bools:
+        """Where there are fewer than ten of one of them."""
+        return np.asarray((self.holding < _FEW).any(axis=0))
+
+    def limits(self, total: float, level: float) -> tuple[Floats, Floats]:
+        """Clopper-Pearson limits of both numbers among `total` rows.
+
+        The rows of a cluster count as one if they are alike; where there are none, as one each of
+        all clusters.
+        """
+        size = np.full(self.rows.shape, total / self.units)
+        np.divide(self.rows, self.holding, out=size, where=self.holding > 0)
+        low, high = clopper_pearson(self.holding, total / size, level)
+        return low * total, high * total
+
+
 def _with_exact(
-    value: Floats, half: Floats, count: Floats, terms: _Terms, level: float
+    value: Floats, half: Floats, counted: _Counted, terms: _Terms, level: float
 ) -> tuple[Floats, Floats]:
     """Limits value ± half, made wider by exact ones where few events or non-events are counted.
 
-    `count` holds both numbers at each threshold, of shape (2, thresholds); few are fewer than ten.
-    There, Clopper-Pearson limits of both numbers, each with half the error rate, are put together:
-    fewest events with most non-events, and the other way round. The wider limits count.
+    Few are fewer than ten, or those of fewer than ten clusters. There, Clopper-Pearson limits of
+    both numbers, each with half the error rate, are put together: fewest events with most
+    non-events, and the other way round. The wider limits count.
     """
     low = value - half
     high = value + half
-    rare = (count < _FEW).any(axis=0)
+    rare = counted.few
     if not rare.any():
         return low, high
-    total = terms.all_rows.sum()
-    n = np.full(rare.sum(), total)
+    total = float(terms.all_rows.sum())
     # Both counts must lie in their limits together: each has half of the error rate.
-    tp_low, tp_high = clopper_pearson(count[0][rare], n, (1 + level) / 2)
-    fp_low, fp_high = clopper_pearson(count[1][rare], n, (1 + level) / 2)
+    few = counted._replace(rows=counted.rows[:, rare], holding=counted.holding[:, rare])
+    (tp_low, fp_low), (tp_high, fp_high) = few.limits(total, (1 + level) / 2)
     cost = terms.b * terms.odds[rare]
-    low[rare] = np.minimum(low[rare], terms.a * (tp_low * total) - cost * (fp_high * total))
-    high[rare] = np.maximum(high[rare], terms.a * (tp_high * total) - cost * (fp_low * total))
+    low[rare] = np.minimum(low[rare], terms.a * tp_low - cost * fp_high)
+    high[rare] = np.maximum(high[rare], terms.a * tp_high - cost * fp_low)
     return low, high
 
 
