@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from grids import slow
 from scipy.stats import norm, t
 
 import trueness as tn
@@ -286,7 +287,7 @@ def test_the_side_on_which_labels_vary_more_decides_whether_a_gap_is_kept(turned
     assert found.pvalue == pytest.approx(max(tails), rel=1e-9)
 
 
-@pytest.mark.parametrize("bound", ["max_ece", "max_l2", "oe_within"])
+@pytest.mark.parametrize("bound", ["max_ece", "oe_within", *slow("max_l2")])
 def test_a_limit_at_the_bound_does_not_exceed_it(bound):
     y, p = rows(300, 15, 0.2)
     options = {"max_ece": {"bins": 5}}.get(bound, {})

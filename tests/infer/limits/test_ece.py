@@ -468,7 +468,7 @@ def test_rates_too_close_to_the_scores_are_in_the_lower_tail_of_chi_square():
     assert few.too_good is None
 
 
-@pytest.mark.parametrize("seed", [1, 3, 20])
+@pytest.mark.parametrize("seed", [1, 20])
 def test_a_typical_error_that_is_shown_but_not_estimated_has_an_open_lower_limit(seed):
     """Zero is rejected, and an estimate of 0 leaves no other lower limit."""
     rng = np.random.default_rng(seed)

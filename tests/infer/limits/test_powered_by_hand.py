@@ -318,7 +318,7 @@ FEW = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "options", "seed"), fast(FEW, "labels", "a good judge", "scores", several=True)
+    ("kind", "options", "seed"), fast(FEW, "a good judge", "scores", several=True)
 )
 def test_with_few_events_the_pvalue_is_that_of_redrawn_judges_and_labels(kind, options, seed):
     human, judge, p, _, _ = world(300, 60, **{"law": (1, 9), **options}, seed=seed)
