@@ -771,7 +771,7 @@ class _LimitsIfRight(NamedTuple):
 
 
 def _limits_if_right(law: OneFactor, rows: float, model: _Model, *, whole: bool) -> _LimitsIfRight:
-    """The limits for so many independent rows, or for infinitely many if the model says so.
+    """The limits for this number of independent rows, or for infinitely many if the model says so.
 
     `whole` says that events are whole numbers.
     """
