@@ -134,7 +134,8 @@ def net_benefit(
     -----
     The net benefit at threshold :math:`t` is :math:`(TP - FP \cdot t / (1 - t)) / n`. Limits are
     Student's; where fewer than ten events, or ten rows without, are accepted, they join exact
-    binomial limits of both numbers, and the simultaneous band ends (nan).
+    binomial limits of both numbers, and the simultaneous band ends (nan). In clusters it is those
+    that hold an event, or a row without, that are counted.
     ``docs/methods/decisions.md`` has the steps.
 
     References
