@@ -143,3 +143,14 @@ def test_a_map_that_was_shown_to_gain_is_named_beside_one_that_was_not():
     assert f"{fixes.after[1].name} lowers the Brier score by" in words
     none_gains = replace(fixes, after=(doubtful, *others))
     assert none_gains.other_gain(doubtful, 0.95) == ""
+
+
+def test_the_slope_of_a_segment_does_not_lead_where_all_rows_are_off():
+    y, p, region = too_extreme_in_the_north()
+    rng = np.random.default_rng(8)
+    slope = np.where(region == "north", 0.35, 0.8)
+    y = (rng.random(p.size) < 1 / (1 + (p / (1 - p)) ** -slope)).astype(int)
+    found = tn.report(y, p, by={"region": region}, progress=False).to_dict()["models"][0]
+    assert found["verdict"]["headline"].startswith("Not calibrated: the predictions are overconf")
+    assert found["answers"]["how_far"]["phrase"].startswith("Typically ")
+    assert found["answers"]["where"]["sections"][0] != "segments"

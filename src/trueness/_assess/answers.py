@@ -8,7 +8,7 @@ from trueness._assess.advice import OFF
 from trueness._assess.asked import INTERVAL, REMEDIES, Asked
 from trueness._assess.commands import shifts_segments
 from trueness._assess.judgement import FEW_ROWS
-from trueness._assess.where import OF_A_SEGMENT
+from trueness._assess.where import segment_leads
 from trueness._tally.multiclass import View
 from trueness._text.numbers import level_percent, number, percent, points
 from trueness._text.strings import capitalized, uncapitalized
@@ -49,13 +49,15 @@ def _how_far_in_place(a: Asked, verdict: Verdict, advice: Advice, place: Answer)
     A segment leads where all rows show nothing, or where place and advice are about it.
     """
     all_rows = _how_far(a, replace(verdict, flags=()))
-    sizes = [flags.size() for flags in verdict.flags if flags.kind == "segment"]
-    is_place = advice.kind in OF_A_SEGMENT and place.sections[:1] == ("segments",)
-    if not sizes or not sizes[0] or not (is_place or not verdict.rejected):
+    segment = next((flags for flags in verdict.flags if flags.kind == "segment"), None)
+    if segment is None or not segment.size():
+        return all_rows
+    leads = place.sections[:1] == ("segments",) and segment_leads(segment.finding, verdict, advice)
+    if verdict.rejected and not leads:
         return all_rows
     whole = uncapitalized(all_rows.phrase)
     detail = f"Over all rows: {whole}. {all_rows.detail}" if whole else all_rows.detail
-    return replace(all_rows, phrase=capitalized(sizes[0]), detail=detail)
+    return replace(all_rows, phrase=capitalized(segment.size()), detail=detail)
 
 
 def _how_far(a: Asked, verdict: Verdict) -> Answer:

@@ -81,7 +81,7 @@ def where(grounds: Grounds) -> Answer:
         sentences = [_segments_alike(grounds), _class_sentence(grounds), _calm(grounds.picture)]
         detail = " ".join(filter(None, sentences))
         return Answer(_QUESTION, "No range stands out", detail, numbers)
-    places.sort(key=lambda place: (not _is_advised(place, grounds.advice), -place.saving))
+    places.sort(key=lambda place: (not _leads(place, grounds), -place.saving))
     strongest = places[0]
     sentences = [strongest.detail, *(place.beside for place in places[1:])]
     sentences += [_segments_alike(grounds), "" if _has_class(places) else _class_sentence(grounds)]
@@ -96,9 +96,23 @@ def where(grounds: Grounds) -> Answer:
     )
 
 
-def _is_advised(place: Place, advice: Advice) -> bool:
-    """Whether the advice is about this place: then it is named first."""
-    return place.section == "segments" and advice.kind in OF_A_SEGMENT
+def _leads(place: Place, grounds: Grounds) -> bool:
+    """Whether this is the segment that the first screen is about."""
+    segment = grounds.segment
+    if place.section != "segments" or segment is None:
+        return False
+    return segment_leads(segment["finding"], grounds.verdict, grounds.advice)
+
+
+def segment_leads(finding: str, verdict: Verdict, advice: Advice) -> bool:
+    """Whether the first screen is about a segment with this finding.
+
+    It is if the advice is. Where all rows are off, too, the slope of a segment says less than the
+    error of all rows, and does not lead.
+    """
+    if advice.kind not in OF_A_SEGMENT:
+        return False
+    return not verdict.rejected or finding in ("over-predicted", "under-predicted")
 
 
 def _has_class(places: Iterable[Place]) -> bool:
