@@ -107,6 +107,8 @@ def _maps_of_all_rows(model: Model, remedies: Remedies) -> str:
         else:
             finding = "Nothing was found that needs a map of all rows"
         which = f"{finding}. The most promising map of all rows, {name},"
+        if shifts_segments(model.advice):  # a sentence on that map comes first
+            which = f"The most promising map of all rows, {name},"
     recipe = ""
     # The sentence on the shift says how to undo it.
     if best.calibrator is not None and best.name != PRIOR_CORRECTION:
