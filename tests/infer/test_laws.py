@@ -165,10 +165,11 @@ TAKES_A_LARGEST_SCORE = {
 @pytest.mark.parametrize("ask", TAKES_A_LARGEST_SCORE.values(), ids=TAKES_A_LARGEST_SCORE)
 def test_the_text_of_a_result_says_what_two_columns_were_taken_for(ask):
     is_asked_by_k = isinstance(ask, partial) and "k" in ask.keywords
-    top_label = str(ask(Y, BOTH) if is_asked_by_k else ask(Y, BOTH, kind="confidence"))
+    answer = ask(Y, BOTH) if is_asked_by_k else ask(Y, BOTH, kind="confidence")
+    top_label = " ".join(str(answer).split())
     assert top_label.count("The two columns of scores are read as the top label") == 1
     if not is_asked_by_k:
-        binary = str(ask(Y, BOTH))
+        binary = " ".join(str(ask(Y, BOTH)).split())
         assert binary.count("The two columns of scores are one binary problem") == 1
 
 

@@ -97,7 +97,7 @@ class Table:
     | a\|b | **0.00123** | 0.04 | −0.5000 |  |
     >>> print(table.to_csv().splitlines()[2], table.to_dict()[1]["p"], table.to_rich(20))
     '=1+1,0.5,,,, None None
-    >>> '<td class="num flag" data-sort="0.00123"><bdi>0.00123</bdi></td>' in table.to_html()
+    >>> 'data-sort="0.00123"' in table.to_html()
     True
     """
 
