@@ -165,7 +165,7 @@ class ByHand:
         self.ece = np.abs(self.gap).sum()
         self.residual = 0.0
         for rows, share in zip(of_bin, self.share, strict=True):
-            if self.n * share > 3:
+            if self.n * share > 3 + 1e-6:
                 x = np.column_stack([np.ones(len(rows)), p[rows]]) * np.sqrt(w[rows])[:, None]
                 z = y[rows] * np.sqrt(w[rows])
                 left = z - x @ np.linalg.lstsq(x, z, rcond=None)[0]
@@ -177,7 +177,7 @@ class ByHand:
         noise = sum(
             s * np.sqrt(v / k)
             for s, v, k in zip(self.share, least, rows, strict=True)
-            if v * k >= 5
+            if v * k >= 5 - 1e-9
         )
         mean, most = self.share @ self.spread, np.abs(1 - 2 * self.score).max()
         return upper_by_hand(
@@ -258,6 +258,25 @@ def test_from_ten_expected_events_on_the_limit_is_no_longer_the_exact_one(swap):
             else limits(y, score, bins=edges)
         )
         assert found.high == pytest.approx(high, rel=1e-9)
+
+
+@pytest.mark.parametrize("rows", [50, 100, 200])
+def test_ten_expected_events_are_not_fewer_although_a_sum_of_floats_is(rows):
+    p, y = np.full(rows, 10 / rows), (np.arange(rows) < 12).astype(int)
+    expected = ByHand(y, p, np.array([0.0, 1.0])).normal_upper(0.05)
+    assert limits(y, p, bins=1).high == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("rows", [186, 187])
+def test_three_rows_in_a_bin_have_no_residual_variance(rows):
+    """187 (3/187) is more than 3 in floats."""
+    some = rows - 3
+    p = np.append(np.where(np.arange(some) % 2, 0.02, 0.9), [0.995] * 3)
+    y = np.append(np.arange(some) // 2 % 2, [1, 1, 0])
+    hand = ByHand(y, p, np.array([0.0, 0.95, 1.0]))
+    found = limits(y, p, bins=[0, 0.95, 1]).high
+    assert hand.residual > 0.2
+    assert found == pytest.approx(hand.normal_upper(0.05), rel=1e-9)
 
 
 def few_events(bins):

@@ -43,6 +43,9 @@ from trueness.typing import Floats
 _FEW_EVENTS = 10
 # The summed residuals of a bin with a smaller variance are far from normal.
 _LEAST_VARIANCE = 5
+# A number within this share of a bound is at the bound: 100 scores of 0.1 expect ten events,
+# although their sum in floats is less.
+_ROUNDING = 1e-9
 # Draws of the noise for the lower limit; fewer if draws times bins exceed `_DRAWN`.
 _DRAWS = 4_000
 _DRAWN = 4e7
@@ -185,7 +188,7 @@ class BinGaps(NamedTuple):
         )
         # Two degrees of freedom are lost to the line; where few rows are left, the scores alone
         # must do.
-        freedom = np.where(rows * share > 3, 1 - 2 / (rows * share), np.inf)
+        freedom = np.where(rows * share > 3 * (1 + _ROUNDING), 1 - 2 / (rows * share), np.inf)
         residual = np.clip(rate * (1 - rate) - explained, 0, None) / freedom
         return cls(
             n=n,
@@ -216,7 +219,8 @@ class BinGaps(NamedTuple):
         """
         expected_rate = float(self.share @ self.score)
         expected_others = float(self.share @ (1 - self.score))
-        if self.rows * min(expected_rate, expected_others) < _FEW_EVENTS:
+        rarer = self.rows * min(expected_rate, expected_others)
+        if rarer < _FEW_EVENTS * (1 - _ROUNDING):
             return self._exact_upper(alpha)
         steepest = float(np.abs(1 - 2 * self.score).max())
         mean = float(self.share @ self.variance)
@@ -230,7 +234,8 @@ class BinGaps(NamedTuple):
         # Bins with few events have a skewed gap, of which absolute values add less.
         size = self.share * n
         v = np.minimum(self.variance, self.rate * (1 - self.rate))
-        bin_noise = np.where(size * v >= _LEAST_VARIANCE, np.sqrt(v / size), 0)
+        enough = size * v >= _LEAST_VARIANCE * (1 - _ROUNDING)
+        bin_noise = np.where(enough, np.sqrt(v / size), 0)
         noise = float(self.share @ bin_noise)
         return _largest_mean(self.ece, noise, deviation, -float(ndtri(alpha)))
 
