@@ -567,6 +567,7 @@ VERDICT += ("evidence", "error", "questions", "level", "clusters")
 HEAD: dict[str, Answer | str] = {
     **{f"verdict.{name}": of(verdict, name) for name in VERDICT},
     "verdict.error_in_short": WORDS,
+    "verdict.pvalue": WORDS,
     "verdict.few_clusters": of(verdict, "has_few_clusters"),
     "comparison": of(comparison),
     "clusters": "absent without clusters",
@@ -586,6 +587,7 @@ PAGE: dict[str, Answer | str] = {
     "name": READ,
     **{f"verdict.{name}": of(decided, name) for name in VERDICT},
     "verdict.error_in_short": WORDS,
+    "verdict.pvalue": WORDS,
     "verdict.few_clusters": of(decided, "has_few_clusters"),
     **{
         f"answers.{question}.{name}": WORDS
@@ -690,6 +692,7 @@ OF_VERDICT: dict[str, Answer | str] = {
             "alpha",
             "rejected",
             "flags",
+            "decisive",
             "segmented",
             "classes",
             "all_rows",

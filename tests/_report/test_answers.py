@@ -197,7 +197,7 @@ def test_answers_about_all_rows_do_not_follow_segments(tmp_path):
     assert entry(found)["verdict"]["all_rows"] == code
     # How far off begins with that segment; the numbers are those of all rows.
     how_far, of_all_rows = (answers(report)["how_far"] for report in (found, alone))
-    assert how_far["phrase"].endswith(" percentage points in g = b")
+    assert " percentage points in g = b (" in how_far["phrase"]
     assert of_all_rows["phrase"].removeprefix("At most") in how_far["detail"]
     assert how_far["numbers"] == of_all_rows["numbers"]
     # What it costs is what the advised map saves, that of the segment.
@@ -445,7 +445,7 @@ def test_a_segment_alone_is_recalibrated_by_itself():
     assert "Recalibrate by region." in fix
     assert "Leave the scores alone" not in fix
     how_far = answers(found)["how_far"]
-    assert how_far["phrase"].endswith(" percentage points in region = 3")
+    assert " percentage points in region = 3 (" in how_far["phrase"]
     assert re.match(r"Over all rows: at most [\d.]+ percentage points", how_far["detail"])
 
 

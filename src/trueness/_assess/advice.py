@@ -391,7 +391,9 @@ def _gained(a: Asked, fixes: Remedies, best: Remedy) -> str:
     after = best.ece_interval
     if before is None or after is None or after.high >= before.high:
         return gain
-    (now,) = points(before.high)
+    (now,), (then,) = points(before.high), points(after.high)
+    if now == then:
+        return gain
     return f"{gain}; {best.error_left} (now at most {now})"
 
 
