@@ -202,7 +202,7 @@ def test_answers_about_all_rows_do_not_follow_segments(tmp_path):
     assert how_far["numbers"] == of_all_rows["numbers"]
     # What it costs is what the advised map saves, that of the segment.
     assert answers(found)["action"]["phrase"] == "Recalibrate by g"
-    assert "by a map for this segment" in answers(found)["cost"]["detail"]
+    assert "by a map by g" in answers(found)["cost"]["detail"]
     assert f'<div class="screen {code}">' in found.to_html(tmp_path / "x.html").read_text(
         encoding="utf-8"
     )

@@ -88,11 +88,11 @@ def advise(a: Asked, verdict: Verdict, segments: Segments | None) -> Advice:
         clear = best.is_clear(fixes.before)
     if verdict.code == "too-few-rows":
         return _to_collect(a, best if clear else None)
-    for_all_rows = best if verdict.rejected and clear else None
+    helps_all_rows = verdict.rejected and clear
     segment = _segment_with_an_error_of_its_own(segments, verdict)
     if segment is not None:
         by_column = _map_by_column(a, segment)
-        if for_all_rows is None or _needs_its_own_map(a, segment, by_column, for_all_rows):
+        if fixes is None or not helps_all_rows or _needs_its_own_map(a, segment, by_column, fixes):
             return _for_a_segment(a, segment, by_column)
     if fixes is None or best is None:
         return _without_remedies(a, fixes)
@@ -121,9 +121,9 @@ def _map_by_column(a: Asked, segment: SegmentRow) -> Remedies | None:
 
 
 def _needs_its_own_map(
-    a: Asked, segment: SegmentRow, by_column: Remedies | None, for_all_rows: Remedy
+    a: Asked, segment: SegmentRow, by_column: Remedies | None, for_all_rows: Remedies
 ) -> bool:
-    """Whether a map by its column gains more on held-out rows than the best one for all rows.
+    """Whether a map by its column gains more on held-out rows than any that is for all rows.
 
     A segment with half of the rows or more needs none: a map for all rows mends it as well.
     """
@@ -132,7 +132,7 @@ def _needs_its_own_map(
     best = _clear_map(by_column)
     if by_column is None or best is None:
         return False
-    return best.is_better_than(for_all_rows, by_column.before)
+    return all(best.is_better_than(other, by_column.before) for other in for_all_rows.after)
 
 
 def _column(a: Asked, segment: SegmentRow) -> SegmentColumn | None:

@@ -181,9 +181,13 @@ def _cost_of_segment(advice: Advice) -> Answer:
     """What the map of a segment saves of the score of the rows that it is for."""
     saved = Saved(**advice.numbers["saved"])
     gain, low, high = _decimals(saved.gain, saved.low, saved.high)
-    rows = "" if shifts_segments(advice) else f" in {advice.column} = {advice.value}"
+    rows = f" in {advice.column} = {advice.value}"
+    which = "a map for this segment"
+    if shifts_segments(advice):
+        rows = ""
+        which = f"a map by {advice.column}"
     detail = (
-        f"{gain} of {number(saved.before)} could be avoided by a map for this segment "
+        f"{gain} of {number(saved.before)} could be avoided by {which} "
         f"({low} to {high}, on held-out rows)."
     )
     phrase = f"{_share_saved(saved.gain, saved.before)} of the {saved.score}{rows}"

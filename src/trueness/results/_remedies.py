@@ -145,7 +145,12 @@ class Remedy(Record):
         )
 
     def is_better_than(self, other: "Remedy", before: "Remedy") -> bool:
-        """Whether it gains more than another map, by more than is negligible."""
+        """Whether it gains more than another map, by more than is negligible.
+
+        Also if the gain of the other is not known.
+        """
+        if math.isnan(other.gain):
+            return True
         return self.gain - other.gain > _LEAST_GAIN * before.brier
 
     def _lowers_brier(self, before: "Remedy") -> bool:
