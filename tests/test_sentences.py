@@ -59,6 +59,7 @@ def test_a_segment_comes_before_an_error_of_uncertain_size(base):
     assert alike.headline.endswith("; how far off is uncertain.")
 
 
+@pytest.mark.slow
 def test_where_one_segment_is_off_its_gap_comes_first():
     rng = np.random.default_rng(0)
     p = rng.beta(1.2, 3, 6_000)
@@ -154,6 +155,7 @@ def test_a_page_without_an_error_has_no_heading_about_one():
     assert "## What would fix it" in off
 
 
+@pytest.mark.slow
 def test_a_page_does_not_mark_a_change_as_a_range():
     data = tn.simulate.demo(1_000)
     page = tn.report(data.y_true, data.y_prob, progress=False).page()
@@ -193,6 +195,7 @@ def test_clusters_are_collected_with_rows():
     )
 
 
+@pytest.mark.slow
 def test_the_bar_of_a_bound_reaches_its_end_without_an_arrow():
     rng = np.random.default_rng(1)
     cluster = np.repeat(np.arange(30), 26)
@@ -269,6 +272,7 @@ def test_a_verdict_and_an_assessment_print_a_headline_and_a_line_per_answer():
     ]
 
 
+@pytest.mark.slow
 def test_no_note_or_limit_of_a_page_has_digits_that_say_nothing():
     """All labels equal: the notes of single folds differ in their numbers only."""
     p = np.random.default_rng(1).beta(2, 30, 300)
@@ -311,6 +315,7 @@ def test_bin_rules_and_levels_are_said_in_words():
     assert "mean of 3 limits at 98.33 %" in texts[5]
 
 
+@pytest.mark.slow
 def test_a_weighted_segment_that_is_flagged_within_its_limits_says_why_and_names_no_huge_factor():
     rng = np.random.default_rng(22)
     p = rng.beta(1, 30, 1_500)
@@ -329,6 +334,7 @@ def test_a_weighted_segment_that_is_flagged_within_its_limits_says_why_and_names
     ) in text
 
 
+@pytest.mark.slow
 def test_an_ece_above_the_typical_error_is_explained():
     rng = np.random.default_rng(3)
     p = rng.random(400)
@@ -482,6 +488,7 @@ def test_of_several_labels_limits_have_the_level_that_is_named():
     assert "98.33" not in off["answers"]["cost"]["detail"]
 
 
+@pytest.mark.slow
 def test_a_calm_page_says_why_a_measure_may_exceed_its_value_if_calibrated():
     """In these calibrated rows the smooth ECE is 6 % above the value that 5 % exceed."""
     rng = np.random.default_rng(17)

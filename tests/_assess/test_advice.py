@@ -180,6 +180,7 @@ def test_clusters_stay_together_and_order_and_names_do_not_matter():
     )
 
 
+@pytest.mark.slow
 def test_a_page_gives_the_advice_of_the_assessment():
     a = tn.assess(**in_one_region())
     (model,) = tn.report(a, progress=False).to_dict()["models"]
@@ -265,6 +266,7 @@ def test_a_map_by_the_column_of_a_segment_is_advised_with_its_gain():
     assert found.gain_low < saved < found.gain_high
 
 
+@pytest.mark.slow
 def test_the_page_gives_the_line_that_fits_a_map_by_the_column():
     found = tn.report(**shifted_in_one_region(), progress=False)
     answers = found.to_dict()["models"][0]["answers"]
@@ -275,6 +277,7 @@ def test_the_page_gives_the_line_that_fits_a_map_by_the_column():
     assert "off by one factor" not in found.to_markdown()
 
 
+@pytest.mark.slow
 def test_the_advised_map_by_a_column_stands_in_the_table_before_and_after():
     found = tn.report(**shifted_in_one_region(), progress=False)
     model = found.to_dict()["models"][0]
@@ -311,6 +314,7 @@ def test_a_segment_whose_map_shows_no_gain_may_be_left():
     assert found.gain_low < 0 < found.gain
 
 
+@pytest.mark.slow
 def test_a_map_for_all_rows_is_advised_where_nearly_all_rows_are_one_segment():
     """As for 1,163 of 1,190 applicants: the others are right, too few for a map of their own."""
     region = np.where(np.arange(8_000) % 10 == 0, "south", "north")

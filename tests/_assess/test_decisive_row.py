@@ -31,6 +31,7 @@ def test_a_row_that_decides_alone_is_named_first(score, label):
     assert a.advice.kind == "check-labels"
 
 
+@pytest.mark.slow
 def test_an_extreme_row_is_not_decisive_where_the_others_are_wrong_too():
     y, p = with_one_extreme_row(n=4_000)
     wrong = np.where(p < 1e-6, p, np.clip(0.5 + 2 * (p - 0.5), 0.01, 0.99))
@@ -44,6 +45,7 @@ def test_a_surprise_that_chance_explains_is_not_decisive():
     assert tn.verdict(y, p).decisive is None
 
 
+@pytest.mark.slow
 def test_sums_name_no_row():
     verdict = tn.verdict(tn.tally(*with_one_extreme_row()))
     assert verdict.rejected

@@ -25,6 +25,7 @@ def by_slope():
     return tn.assess(y, p, by={"region": region})
 
 
+@pytest.mark.slow
 def test_where_only_segments_are_off_the_size_and_the_p_value_are_theirs(by_slope):
     verdict = by_slope.verdict
     assert not verdict.rejected
@@ -65,6 +66,7 @@ def test_observed_over_expected_leads_only_where_it_excludes_one():
     assert verdict.error.startswith("typically ")
 
 
+@pytest.mark.slow
 def test_the_advised_segment_is_the_place_and_the_size():
     rng = np.random.default_rng(1)
     p = rng.uniform(0.05, 0.95, 4_000)
@@ -145,6 +147,7 @@ def test_a_map_that_was_shown_to_gain_is_named_beside_one_that_was_not():
     assert none_gains.other_gain(doubtful, 0.95) == ""
 
 
+@pytest.mark.slow
 def test_the_slope_of_a_segment_does_not_lead_where_all_rows_are_off():
     y, p, region = too_extreme_in_the_north()
     rng = np.random.default_rng(8)

@@ -174,6 +174,7 @@ def test_the_slider_shows_what_the_library_computes_for_every_number_of_bins(ope
             assert marks == (table.n > 0).sum()
 
 
+@pytest.mark.slow
 def test_marks_bands_and_flags_follow_the_slider(opened, binary, edges):
     page = opened(binary)
     for rule, n in (("mass", 5), ("width", 20), ("width", 2)):
@@ -463,6 +464,7 @@ def test_the_appendix_is_folded_links_have_the_words_of_headings_and_tables_fit(
     assert page.execute_script(fits)
 
 
+@pytest.mark.slow
 def test_on_paper_every_model_is_printed_headings_stay_with_tables_and_no_control_is_left(
     opened, hostile
 ):

@@ -104,6 +104,7 @@ def test_many_levels_have_a_band_instead_of_bars(rows):
     assert 'class="error"' not in picture
 
 
+@pytest.mark.slow
 def test_pages_on_intervals_and_quantiles_have_only_what_fits_them(rows):
     x, y = rows
     intervals = tn.events.interval(y, x - 1.2, x + 1.2, coverage=0.9)

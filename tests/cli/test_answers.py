@@ -310,6 +310,7 @@ def test_texts_are_compared_with_the_targets_of_a_key(call, fails, tmp_path):
     assert "`--targets` stands in place of `--target-field`" in fails("measure", "x.jsonl", *both)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "verbs"),
     [
