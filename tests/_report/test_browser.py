@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from _assess.test_leading_finding import too_extreme_in_the_north
 from _report.conftest import HOSTILE
 
 import trueness as tn
@@ -539,3 +540,18 @@ def test_on_a_telephone_no_table_is_wider_than_the_screen(opened, off):
     first = one(bins, "tbody td:nth-child(3)")
     label = "return getComputedStyle(arguments[0], '::before').content"
     assert page.execute_script(label, first) == '"Rows "'
+
+
+@pytest.mark.slow
+def test_on_a_telephone_the_line_of_a_model_whose_segments_are_off_is_not_cut(opened):
+    """The size is then a phrase with the name of a segment, not a number."""
+    y, p, region = too_extreme_in_the_north()
+    place = {"quarter of the town": np.where(region == "north", "north of the river", "south")}
+    page = opened(tn.report(y, {"a": p, "b": p.round(2)}, by=place), width=400)
+    assert "slope" in one(page, ".line .error").text
+    for line in page.find_elements("css selector", ".line"):
+        widths = "return [arguments[0].scrollWidth, arguments[0].clientWidth]"
+        needed, given = page.execute_script(widths, line)
+        assert needed <= given + 1
+        error = line.find_element("css selector", ".error")
+        assert error.rect["x"] + error.rect["width"] <= 400
