@@ -1397,6 +1397,7 @@ def test_an_assessment_says_what_the_functions_say(case):
     assert (unmeant(found, "assess", case), found.unknown) == ({}, set())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["rows", *slow("fractions", "matrix")])
 def test_the_order_of_questions_changes_no_answer_and_no_warning(case):
     model = CASES[case].whole
@@ -1439,6 +1440,7 @@ UNUSUAL: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", fast(UNUSUAL, "weights of 0"))
 def test_a_page_of_an_assessment_is_the_page_of_its_unusual_rows(options):
     y, p = TABLE["y"][FEW], SCORES[FEW]
@@ -1634,6 +1636,7 @@ def test_a_wrong_argument_raises_whatever_was_asked_before(ask):
         ask(a)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["fractions", "clusters"])
 def test_the_order_of_calls_changes_no_answer_and_no_warning(case):
     assert called(case) == called(case, last_first=True)
@@ -1649,6 +1652,7 @@ def elsewhere() -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_another_process_says_the_same(elsewhere):
     assert elsewhere["called"] == called("clusters")
     assert elsewhere["asked"] == asked_alone(CASES["rows"].whole)

@@ -168,6 +168,7 @@ def test_segments_of_held_out_scores_are_those_of_the_rows():
     assert events == pytest.approx(rows["y_true"][south].sum())
 
 
+@pytest.mark.slow
 def test_clusters_stay_together_and_order_and_names_do_not_matter():
     y, p = drawn(400, wrong=too_extreme)
     cluster = np.arange(400) // 4
@@ -211,6 +212,7 @@ def test_rows_that_cannot_be_split_have_no_remedies_and_a_note(made, why):
         a.cross_fitted(tn.PlattScaling())
 
 
+@pytest.mark.slow
 def test_advice_on_several_labels_is_about_the_worst():
     rng = np.random.default_rng(5)
     p = rng.random((600, 2))
@@ -291,6 +293,7 @@ def test_the_advised_map_by_a_column_stands_in_the_table_before_and_after():
     assert "SegmentCalibration().fit(y_prob, y_true)" not in text
 
 
+@pytest.mark.slow
 def test_one_map_by_the_column_mends_scores_that_are_too_extreme_and_off_in_one_region():
     """Not one map for all rows now, and another for the region later."""
     region = np.where(np.arange(2_000) % 5 == 0, "south", "north")

@@ -118,6 +118,7 @@ def test_scores_that_hardly_tell_rows_apart_are_called_so():
     assert "tell rows apart" not in steep.evidence
 
 
+@pytest.mark.slow
 def test_scores_in_few_bins_of_equal_width_are_shown_in_bins_of_equal_mass():
     rng = np.random.default_rng(6)
     p = rng.uniform(0.1, 0.35, 3_000)
@@ -130,6 +131,7 @@ def test_scores_in_few_bins_of_equal_width_are_shown_in_bins_of_equal_mass():
     assert wide["bins"]["low_edge"][1] == 0.1
 
 
+@pytest.mark.slow
 def test_a_map_that_was_shown_to_gain_is_named_beside_one_that_was_not():
     rng = np.random.default_rng(7)
     p = rng.uniform(0.05, 0.95, 1_000)

@@ -9,6 +9,7 @@ P = np.linspace(0.02, 0.98, 200)
 HAPPENED = np.random.default_rng(0).uniform(size=P.size) < P
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [(0, 1), (1, 0), ("no", "yes"), (False, True)])
 def test_labels_may_be_an_array(names):
     y_true = np.array(names)[HAPPENED.astype(int)]

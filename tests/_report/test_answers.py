@@ -244,6 +244,7 @@ def test_events_far_more_frequent_than_predicted_are_not_left_alone():
     assert found["action"]["command"]
 
 
+@pytest.mark.slow
 def test_the_cost_of_sums_is_the_miscalibration_beside_its_floor(demo):
     found = tn.report(tn.tally(demo.y_true, demo.y_prob))
     cost, summary = answers(found)["cost"], entry(found)["summary"]

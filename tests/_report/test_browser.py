@@ -102,6 +102,7 @@ return [boxes.length, Math.max(...boxes.map((box) => box.bottom)), Math.max(...b
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["off", "two", "calibrated", "few"])
 def test_one_screen_holds_verdict_diagram_answers_and_links(opened, request, which):
     report = request.getfixturevalue(which)
@@ -339,6 +340,7 @@ def test_the_tab_key_reaches_every_control_and_a_button_changes_the_colours(open
     assert page.execute_script(ground) == light
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["binary", "hostile", "multiclass", "sketch", "binned"])
 def test_texts_stand_out_nothing_sticks_out_and_flags_are_visible(opened, request, which):
     page = opened(request.getfixturevalue(which))

@@ -74,6 +74,7 @@ def test_no_calibrator_is_measured_on_a_cluster_that_it_was_fitted_on():
     assert aware["best"] is None
 
 
+@pytest.mark.slow
 def test_segments_are_tested_with_their_clusters(rows, clustered):
     y, p, c = rows
     found = entry(clustered)["segments"]

@@ -36,6 +36,7 @@ def test_a_score_has_net_benefit_a_certificate_and_a_threshold(off, demo):
     assert f">{HEAD}</a>" in off.page()
 
 
+@pytest.mark.slow
 def test_no_map_gains_more_net_benefit_than_perfect_decisions():
     """The limit of the certificate with 30 clusters was 0.5 where 0.18 is possible."""
     rng = np.random.default_rng(0)

@@ -115,6 +115,7 @@ def test_the_recommended_map_is_shown_with_its_gain_and_the_lines_that_fit_it(re
     assert "trueness fit FILE --calibrator auto-calibration -o map.json." in text
 
 
+@pytest.mark.slow
 def test_a_map_after_which_the_typical_error_is_larger_says_so():
     rng = np.random.default_rng(4)
     p = np.r_[rng.uniform(0.5, 0.9, 60), 1e-9]

@@ -25,6 +25,7 @@ def kept(*groups, **options):
     return found
 
 
+@pytest.mark.slow
 @given(
     st.text(max_size=5)
     | st.integers()

@@ -133,6 +133,7 @@ def test_logs_whose_questions_differ_under_one_id_are_not_paired(fails, logs):
     assert "must have the same questions; 'sums/0' differs" in fails("compare", "a.eval", "c.eval")
 
 
+@pytest.mark.slow
 def test_answers_are_written_and_read_again(call, fails, logs):
     result = call("answers", "a.eval", "b.eval", "--by", "metadata.topic", "-o", "x.parquet")
     assert result.exit_code == 0, result.stderr

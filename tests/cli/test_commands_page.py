@@ -75,6 +75,7 @@ def test_every_verb_has_a_section_and_options_that_the_page_names_exist(call):
     assert set(re.findall(r"--[a-z][a-z-]+", PAGE.read_text(encoding="utf-8"))) <= known
 
 
+@pytest.mark.slow
 def test_json_has_the_keys_that_the_page_names(call, grouped, tmp_path):
     write_columns(tmp_path / "x.npz", {name: values[:90] for name, values in grouped.items()})
     named = re.findall(

@@ -381,6 +381,7 @@ def test_a_report_with_a_judge_has_its_record(call, tmp_path):
     assert '<h2 id="judge">The judge' in (tmp_path / "x.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [None, 70])
 def test_no_line_of_the_verdicts_is_wider_than_the_terminal(call, monkeypatch, columns):
     if columns is not None:

@@ -41,6 +41,7 @@ def test_the_stored_schema_is_the_one_of_the_records(made, name):
     assert stored == made.text(name), "run `python docs/schemas/make.py`"
 
 
+@pytest.mark.slow
 def test_the_page_of_keys_is_the_one_of_the_schemas(made):
     stored = made.PAGE.read_text(encoding="utf-8")
     assert stored == made.page(), "run `python docs/schemas/make.py`"

@@ -32,6 +32,7 @@ def page_line(key):
     return f"| {one.measure} | `{key}` | {definition} | {calibrated} | {'yes' if one.bounded else 'no'} |"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::trueness.TruenessWarning")
 def test_the_page_of_measures_has_a_line_for_each():
     with pytest.raises(tn.InputError) as refused:

@@ -847,6 +847,7 @@ def test_a_member_that_claims_a_huge_size_is_refused(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_small_archive_cannot_fill_a_memory(tmp_path):
     """A file of 88 KB took 2.3 GB: its one sample had 29 million empty objects, of three bytes each."""
     sample = inspect_sample(1, "C", metadata={"confidence": 0.5})
