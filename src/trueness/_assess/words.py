@@ -37,7 +37,7 @@ class Lines(NamedTuple):
 def in_words(a: Asked) -> Lines:
     """The verdict and the answers to the questions of a report's first screen.
 
-    Of several labels, which a report answers one by one, only the verdict and what to do.
+    For several labels, only the verdict and what to do: a report has the answers of each label.
     """
     verdict = quietly(a.ask, VERDICT)
     advice = quietly(a.ask, ADVICE)

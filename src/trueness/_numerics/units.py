@@ -52,7 +52,7 @@ class Units:
         """The number of clusters; None if rows are independent."""
         return None
 
-    def few(self, enough: int) -> int:  # noqa: ARG002
+    def few(self, enough: int) -> int:  # noqa: ARG002  # clusters use it
         """The number of clusters if it is below `enough`, otherwise 0."""
         return 0
 
@@ -100,7 +100,7 @@ class Units:
             return float(self._rows)
         return float(weight.sum()) ** 2 / float((weight * weight).sum())
 
-    def design_effect(self, terms: Floats, alone: float) -> float:  # noqa: ARG002
+    def design_effect(self, terms: Floats, alone: float) -> float:  # noqa: ARG002  # clusters use it
         """The factor by which clusters enlarge the variance of a sum, at least 1.
 
         `terms` are the terms of the sum, and `alone` is the variance if all rows were independent.
@@ -108,7 +108,7 @@ class Units:
         """
         return 1.0
 
-    def rows_per_unit(self, terms: Floats, level: float) -> float:  # noqa: ARG002
+    def rows_per_unit(self, terms: Floats, level: float) -> float:  # noqa: ARG002  # clusters use it
         """How many rows are worth one independent row, for limits of a mean.
 
         `terms` are the deviations of the rows from the mean, or their influences on the number at
